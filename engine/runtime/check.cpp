@@ -323,13 +323,14 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
     const CheckTolerances &tolerances, const Movement &movement)
 {
     CheckReport report;
+    const double times = movement.shared ? kHopeless : kTimesSeen;
     if (got.losses.size() != reference.losses.size())
         return mismatch("loss", "they took different numbers of steps");
     for (std::size_t i = 0; i < got.losses.size(); ++i) {
         const double scale = std::abs(reference.losses[i]);
         if (std::isnan(got.losses[i]) && std::isnan(reference.losses[i]))
             continue; // a model without a loss
-        const double moved = i < movement.losses.size() ? kTimesSeen * movement.losses[i] : 0;
+        const double moved = i < movement.losses.size() ? times * movement.losses[i] : 0;
         note(report, "loss", distanceOf(got.losses[i], reference.losses[i]), scale,
             (i == 0 ? tolerances.loss : tolerances.laterLosses) * scale + moved);
     }
@@ -343,10 +344,14 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
         const double least = tolerances.least * largestOf(reference.*group.arrays);
         const bool isWeights = group.arrays == &RunOutcome::weights;
         double share = 0; // of any tensor's size
-        if (movement.shared && !isWeights)
-            for (const auto &[name, expected] : reference.*group.arrays)
-                if (const double scale = std::max(largest(expected), least); scale > 0)
-                    share = std::max(share, seenOf(group.name + name) / scale);
+        double step = 0; // of any weight: optimizers step as far in each, whatever its size
+        for (const auto &[name, expected] : reference.*group.arrays) {
+            const double seen = movement.shared ? seenOf(group.name + name) : 0;
+            if (isWeights)
+                step = std::max(step, seen);
+            else if (const double scale = std::max(largest(expected), least); scale > 0)
+                share = std::max(share, seen / scale);
+        }
         gradientShare = group.arrays == &RunOutcome::gradients ? share : gradientShare;
         for (const auto &[name, expected] : reference.*group.arrays) {
             TRY(const auto *own, counterpart(got.*group.arrays, name, expected, group.name));
@@ -359,7 +364,7 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
             if (gradient != nullptr) {
                 const double size = std::max(largest(*gradient), 1e-3 * gradientScale);
                 noise = 10 * tolerances.gradients * size
-                    + kTimesSeen * std::max(seenOf("grad/" + name), gradientShare * size);
+                    + times * std::max(seenOf("grad/" + name), gradientShare * size);
             }
             const double distance = difference(*own, expected, [&](std::size_t i) {
                 return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
@@ -367,7 +372,7 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
             const double scale = std::max(largest(expected), least);
             note(report, group.name + name, distance, scale,
                 tolerances.*group.tolerance * scale
-                    + kTimesSeen * std::max(seenOf(group.name + name), share * scale));
+                    + times * std::max({seenOf(group.name + name), share * scale, step}));
         }
     }
     return report;

@@ -31,9 +31,10 @@ CheckTolerances tolerancesOf(const ExecutionPlan &plan);
 struct Movement {
     std::vector<double> losses{}; ///< By step.
     std::map<std::string, double> tensors{}; ///< By "out/logits", "grad/h.0.attn.weight" ...
-    /// Outputs and gradients are moved by as large a share of their size as any other of their group: a few
-    /// runs see only some of the kinks (ReLU, the largest of a pool) that rounding may push a number over.
-    /// For plans that are known to be right in Float64.
+    /// The plan is known to be right in Float64, so that rounding explains more: outputs and gradients may be
+    /// moved by as large a share of their size as any other of their group, and weights as far, and all of
+    /// them further beyond what was seen. A few runs see only some of the kinks (ReLU, the largest of a pool)
+    /// that rounding pushes numbers over.
     bool shared = false;
 };
 
