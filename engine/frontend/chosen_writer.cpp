@@ -49,8 +49,7 @@ ChosenWriter::Outputs ChosenWriter::write(
             return kind == Gather && input == inputs[0]
                 ? lastOfParts(attributes, inputs)
                 : refused("it reads rows in parts that are as long as data say, of which only the last of "
-                          "each can be "
-                          "had, as in x[:, -1]");
+                          "each can be had, as in x[:, -1]");
     }
     switch (kind) {
     case Gather:

@@ -3,10 +3,13 @@
 #include "engine/frontend/fuse_editor.h"
 #include "engine/frontend/onnx_values.h"
 #include "engine/graph/mask.h"
+#include "engine/graph/places.h"
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace planloom {
 
@@ -37,7 +40,8 @@ bool alignPick(FuseEditor &editor, const Operator &op)
     const auto batch = static_cast<std::size_t>(op.attributes.integer("batch_dims"));
     const Operator *joined = editor.madeBy(op.inputs[1], OperatorKind::Concat);
     const Shape indices = editor.shape(op.inputs[1]);
-    if (joined == nullptr || joined->inputs.size() < 2 || batch + 2 > indices.size()
+    if (hasPlaces(op.attributes) || joined == nullptr || joined->inputs.size() < 2
+        || batch + 2 > indices.size()
         || joined->attributes.integer("axis") + 1 != static_cast<std::int64_t>(indices.size()))
         return false;
     const TensorId own = joined->inputs[0];
@@ -95,7 +99,9 @@ public:
             return of(maker->inputs[0], along, across, range, depth + 1);
         if (maker->kind == OperatorKind::Concat)
             return ofPart(*maker, along, across, range, depth);
-        return isElementwise(maker->kind) ? ofElements(*maker, along, across, range, depth) : TensorId{};
+        // Dropout draws anew for each row.
+        const bool byElement = isElementwise(maker->kind) && maker->kind != OperatorKind::Dropout;
+        return byElement ? ofElements(*maker, along, across, range, depth) : TensorId{};
     }
 
 private:
@@ -157,13 +163,12 @@ private:
     std::vector<Operator> &m_made;
 };
 
-/// What a Slice, or a Gather of one place behind it, takes: the first so many rows of one dimension, and a
-/// part of another.
+/// What a Gather of one place behind a Slice takes: some rows of one dimension, and a place of another.
 struct Taken {
     TensorId from{};
-    std::size_t along = 0;
-    std::size_t across = 0;
-    Range range{};
+    std::size_t along = 0; ///< The dimension of the rows, counted from the last.
+    std::size_t across = 0; ///< That of the place, likewise.
+    Range range{}; ///< The place.
 };
 
 std::optional<Taken> takenBy(const FuseEditor &editor, const Operator &pick)

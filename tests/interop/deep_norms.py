@@ -5,7 +5,7 @@ each to the next, and must not be called a difference.
     tests/interop/deep_norms.py --out FOLDER [--cli build/tests/bin/planloom-cli] [--only NAME ...] [--seeds NUMBER]
 
 Each network runs with drawn weights under four plans for each seed; a plan that is called different is printed, and makes
-the exit status 1. Exports are kept in FOLDER. Needs PyTorch and torchvision; not part of the test suite.
+the exit status 1. Exports are kept in FOLDER. Needs PyTorch, torchvision and transformers; not part of the test suite.
 """
 
 import argparse
@@ -17,24 +17,14 @@ import torch
 import torchvision
 
 from torch import nn
-from torch.nn import functional as F
 
+from named_models import Classified
 from sweep import ROOT, Call
 
 NETWORKS = {"resnet101": 64, "densenet121": 64, "googlenet": 64, "inception_v3": 96, "resnext50_32x4d": 64, "mobilenet_v3_large": 64,
             "regnet_y_400mf": 64, "efficientnet_b0": 64}
 PLANS = [("cpu:2", "data-parallel", 1), ("cpu:2", "tensor-parallel", 1), ("cpu:2", "pipeline:stages=2", 2), ("cpu:4", "zero3", 1)]
 BATCH = 8
-
-
-class Classified(nn.Module):
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x, labels):
-        made = self.model(x)
-        return F.cross_entropy(getattr(made, "logits", made), labels)
 
 
 def exported(folder, name):

@@ -366,6 +366,19 @@ const std::vector<Pattern> &patterns()
                 return b.one(Concat, parts, attributesOf({{"axis", 1}}));
             },
             {Split, Reshape, Reshape, Concat}},
+        {"token that dropout draws for each sample",
+            [](GraphBuilder &b, TensorId x) {
+                const TensorId token =
+                    b.one(Expand, {b.weight("token", {4})}, {}, {}, {{DataType::Float32, {2, 1, 4}}});
+                const TensorId all = b.one(Concat, {token, x}, attributesOf({{"axis", 1}}));
+                const TensorId dropped = b.one(Dropout, {all}, attributesOf({{"ratio", 0.5}, {"seed", 3}}));
+                const TensorId second = b.one(Slice, {dropped},
+                    attributesOf({{"starts", Integers{1, 0, 0}}, {"steps", Integers{1, 1, 1}}}), {},
+                    {{DataType::Float32, {1, 4, 4}}});
+                return b.one(
+                    Gather, {second, b.constant("place", integerData({}, {0}))}, attributesOf({{"axis", 1}}));
+            },
+            {Expand, Concat, Dropout, Slice, Gather}},
         {"token of the first sample",
             [](GraphBuilder &b, TensorId x) {
                 const TensorId first = b.one(Slice, {x},
