@@ -66,8 +66,8 @@ Result<void> requireMemoryOfCheck(
 /// Judges whether a run of `plan` computed what its model does.
 ///
 /// 1. `reference`, the unpartitioned model, is run as `plan` was. Where all are within a few steps of
-/// Float32,
-///    the run is right.
+///    Float32, the run is right, unless the model is small: then 2 costs next to nothing, and finds what is
+///    wrong by less than Float32 shows.
 /// 2. Else rounding may be what sets them apart, or the plan. Both are run in Float64: there a right plan
 ///    agrees to 9 digits, and what is off is the plan.
 /// 3. What it computed in its own number formats may be off by a few times what rounding alone does to the

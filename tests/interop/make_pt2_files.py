@@ -131,6 +131,57 @@ class Patches(nn.Module):
         return y.square().mean() + self.blocks(F.pixel_unshuffle(x, 2)).square().mean()
 
 
+class Grouped(nn.Module):
+    """Attention whose heads share keys and values, as `spread` hands these to the heads."""
+
+    def __init__(self, heads, key_heads, size, spread):
+        super().__init__()
+        self.heads, self.key_heads, self.size, self.spread = heads, key_heads, size, spread
+        self.q = nn.Linear(heads * size, heads * size)
+        self.k = nn.Linear(heads * size, key_heads * size)
+        self.v = nn.Linear(heads * size, key_heads * size, bias=False)
+        self.o = nn.Linear(heads * size, heads * size)
+
+    def forward(self, x):
+        batch, length, _ = x.shape
+        q, k, v = (made.view(batch, length, -1, self.size).transpose(1, 2) for made in (self.q(x), self.k(x), self.v(x)))
+        y = self.spread(q, k, v, self.heads // self.key_heads)
+        return x + self.o(y.transpose(1, 2).reshape(batch, length, -1))
+
+
+def spread_by_option(q, k, v, times):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+def spread_by_repeat(q, k, v, times):
+    k, v = k.repeat_interleave(times, 1), v.repeat_interleave(times, 1)
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+def spread_by_expand(q, k, v, times):
+    k, v = (y[:, :, None].expand(-1, -1, times, -1, -1).reshape(q.shape) for y in (k, v))
+    return (q @ k.transpose(2, 3) / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+def spread_by_broadcast(q, k, v, times):
+    return (q @ k.transpose(2, 3) / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+class GroupedHeads(nn.Module):
+    """One attention of each way to share keys and values; all but the last of eight heads over two of keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.option = Grouped(8, 2, 4, spread_by_option)
+        self.repeat = Grouped(8, 2, 4, spread_by_repeat)
+        self.expand = Grouped(8, 2, 4, spread_by_expand)
+        self.single = Grouped(8, 1, 4, spread_by_expand)
+        self.broadcast = Grouped(8, 1, 4, spread_by_broadcast)
+
+    def forward(self, x, target):
+        return F.mse_loss(self.broadcast(self.single(self.expand(self.repeat(self.option(x))))), target)
+
+
 class Several(nn.Module):
     """The sum of several modules' losses, each of its own inputs."""
 
@@ -228,6 +279,7 @@ def main():
              ({0: batch}, {0: batch}), core)
     save(folder, "convolutions", Convolutions().train(), (torch.randn(2, 2, 6, 6), torch.tensor([2, 0])))
     save(folder, "writes", Writes(), (torch.randn(4, 3),))
+    save(folder, "grouped_heads", GroupedHeads(), (torch.randn(4, 8, 32), torch.randn(4, 8, 32)))
     save(folder, "patches", Patches(), (torch.randn(2, 2, 6, 8),))
     for name, cases in operator_cases.STORED.items():
         save(folder, name, *operator_cases.make_together(cases))

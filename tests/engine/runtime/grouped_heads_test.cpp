@@ -1,13 +1,17 @@
 // Grouped queries over more devices than there are heads of keys: queries are cut, keys and values copied to
 // those that share them, and their gradients summed over these.
 
+#include "engine/frontend/import_pt2.h"
+#include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/training_plans.h"
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace planloom {
 namespace {
@@ -59,6 +63,37 @@ TEST_P(GroupedHeads, AreCutByTheGalleryAndNoProductStaysWhole)
 INSTANTIATE_TEST_SUITE_P(Shapes, GroupedHeads,
     testing::Values(Shape4{8, 2, 4}, Shape4{8, 2, 8}, Shape4{8, 1, 4}, Shape4{4, 2, 4}, Shape4{8, 4, 8},
         Shape4{12, 3, 6}));
+
+/// grouped_heads.pt2 (tests/interop/make_pt2_files.py): eight heads over two or one of keys, which are handed
+/// to them by attention itself, by repeating, expanding and broadcasting.
+TEST(GroupedHeadPrograms, AreCutByTheGalleryAndNoProductStaysWhole)
+{
+    const auto file =
+        std::filesystem::path(PLANLOOM_SOURCE_DIR) / "tests/engine/frontend/pt2/grouped_heads.pt2";
+    const auto forward = importPt2File(file);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto step = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(step) << describe(step.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(step));
+    for (const int devices : {2, 4, 8}) {
+        SCOPED_TRACE(devices);
+        const auto table = galleryTable("tensor-parallel", graph, devices);
+        ASSERT_TRUE(table) << describe(table.error());
+        const auto plan = loweredRows(graph, print(*table), devices);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        expectLikeTheModel(graph, *plan);
+        const auto shares = sharesOfWeights(*plan);
+        for (const auto &[attention, keyHeads] : {std::pair("option", 2), std::pair("repeat", 2),
+                 std::pair("expand", 2), std::pair("single", 1), std::pair("broadcast", 1)}) {
+            for (const char *product : {".q.weight", ".o.weight"})
+                EXPECT_DOUBLE_EQ(shares.at(std::string(attention) + product), 1.0 / devices)
+                    << attention << product;
+            for (const char *product : {".k.weight", ".v.weight"})
+                EXPECT_LE(shares.at(std::string(attention) + product), 1.0 / keyHeads)
+                    << attention << product;
+        }
+    }
+}
 
 TEST(GroupedHeadRows, AreCutByMeaning)
 {
