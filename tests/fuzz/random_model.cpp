@@ -378,7 +378,8 @@ private:
     void drawAttention()
     {
         const std::int64_t heads = dice().of<std::int64_t>({1, 2, 4});
-        const std::int64_t batch = shapeOf(m_pen.made()).empty() ? 2 : shapeOf(m_pen.made())[0];
+        const Shape first = shapeOf(m_pen.made());
+        const std::int64_t batch = first.empty() ? 2 : first[0];
         const std::int64_t tokens = dice().of<std::int64_t>({3, 4});
         const std::int64_t width = heads * dice().of<std::int64_t>({2, 3});
         const TensorId x = m_pen.adapted(m_pen.made(), {batch, tokens, width});
