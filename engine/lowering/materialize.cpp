@@ -501,6 +501,37 @@ std::vector<Materializer::Made *> Materializer::withoutOtherLanes(
     return result;
 }
 
+/// What a block made slice by slice or lane by lane, and what it made whole beside that: apart, since each
+/// has boxes of its own.
+/// @return `made` itself where all is of the same boxes; else copies in `kept`
+std::vector<Materializer::Made *> Materializer::byReach(
+    TensorId tensor, Made &made, std::deque<Made> &kept) const
+{
+    const BlockInfo &block = m_builder.block(made.block);
+    if (block.slices == 1 && block.lanes == 1)
+        return {&made};
+    std::map<std::int64_t, Made> byProducer;
+    for (const Holding &h : made.raw) {
+        const std::int64_t producer = h.summands.empty()
+            ? -1
+            : static_cast<std::int64_t>(m_summands.producerOf(tensor, h.summands.front()));
+        Made &own = byProducer[producer];
+        own.block = made.block;
+        own.turn = made.turn;
+        own.raw.push_back(h);
+    }
+    const IndexMask whole = boundingBox(made.raw);
+    if (std::all_of(byProducer.begin(), byProducer.end(),
+            [&](const auto &each) { return boundingBox(each.second.raw) == whole; }))
+        return {&made};
+    std::vector<Made *> result;
+    for (auto &[producer, own] : byProducer) {
+        kept.push_back(std::move(own));
+        result.push_back(&kept.back());
+    }
+    return result;
+}
+
 Result<std::vector<std::int32_t>> Materializer::ensure(
     TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
 {
@@ -565,7 +596,11 @@ Result<std::vector<std::int32_t>> Materializer::ensure(
     std::vector<std::vector<Holding>> brought(needs.size());
     bool any = false;
     std::deque<Made> kept;
-    for (Made *maker : withoutOtherLanes(asMade ? state.made : versionsOf(task), block, kept)) {
+    std::vector<Made *> makers;
+    for (Made *maker : withoutOtherLanes(asMade ? state.made : versionsOf(task), block, kept))
+        for (Made *each : byReach(tensor, *maker, kept))
+            makers.push_back(each);
+    for (Made *maker : makers) {
         Made &made = *maker;
         any = true;
         Task own = task;

@@ -208,6 +208,7 @@ private:
     SummandSet canonical(TensorId tensor, SummandSet summands, const IndexMask &box) const;
     std::vector<Made *> withoutOtherLanes(
         std::vector<Made> &all, std::int32_t reader, std::deque<Made> &kept) const;
+    std::vector<Made *> byReach(TensorId tensor, Made &made, std::deque<Made> &kept) const;
     bool isOtherTurns(const Made &made) const { return made.turn >= 0 && made.turn != m_turn; }
 
     const Graph &m_graph;

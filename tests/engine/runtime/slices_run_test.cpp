@@ -116,6 +116,42 @@ TEST(SlicedRuns, OfWindowsAreLikeTheModel)
     }
 }
 
+/// A tensor of the first stage that the second one reads both slice by slice and whole: its gradient is
+/// summed up of slices and of one that is made at once.
+TEST(SlicedRuns, OfAValueThatIsReadWholeTooAreLikeTheModel)
+{
+    GraphBuilder builder{"two readers"};
+    const TensorId x = builder.input("x", {DataType::Float32, {4, 8, 6}});
+    const TensorId y = builder.one(OperatorKind::MatMul, {x, builder.weight("w0", {6, 6})}, {}, "first");
+    const TensorId z = builder.one(OperatorKind::MatMul, {y, builder.weight("w1", {6, 6})}, {}, "pieces");
+    const auto sumOf = [&](TensorId of, const char *name) {
+        return builder.one(
+            OperatorKind::ReduceSumSquare, {of}, attributesOf({{"keepdims", std::int64_t{0}}}), name);
+    };
+    const TensorId flat =
+        builder.add(OperatorKind::Reshape, {y}, {}, "flat", {{DataType::Float32, {4, 48}}})[0];
+    const TensorId whole =
+        builder.one(OperatorKind::MatMul, {flat, builder.weight("w2", {48, 3})}, {}, "whole");
+    const TensorId loss =
+        builder.one(OperatorKind::Add, {sumOf(z, "sum_of_pieces"), sumOf(whole, "sum_of_whole")}, {}, "loss");
+    auto forward = builder.finish({loss}, loss);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(training) << describe(training.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(training));
+    const std::string later =
+        "name:pieces | name:flat | name:whole | name:sum_of_pieces | name:sum_of_whole | name:loss";
+    const std::string stages =
+        "stage " + later + " : 1\nplace " + later + " : devices 1\nplace name:first : devices 0\n";
+    for (const char *rows : {"slice name:first | name:pieces : b by 4\n",
+             "slice name:first | name:pieces : b by 2\nmicro-batches 2\nschedule 1f1b\n"}) {
+        SCOPED_TRACE(rows);
+        const auto plan = loweredRows(graph, stages + rows, 2);
+        ASSERT_TRUE(plan) << describe(plan.error());
+        expectLikeTheModel(graph, *plan);
+    }
+}
+
 TEST(SlicedRuns, OfScaleUnitsAreLikeTheModel)
 {
     const GraphSnapshot graph = trainingStep("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=16&vocab=24");
