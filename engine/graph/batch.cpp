@@ -101,7 +101,7 @@ private:
             if (!held)
                 return false;
         }
-        return lossIsSum();
+        return lossIsSum() && anyIsCut();
     }
 
     void setSplit(TensorId id, std::int32_t dimension)
@@ -435,6 +435,16 @@ private:
             return fail(producer, "the loss is not a sum over the batch");
         m_info.limitedBy = "the loss is not a sum over the batch";
         return false;
+    }
+
+    /// Micro-batches of which nothing is computed are none.
+    bool anyIsCut()
+    {
+        for (std::size_t i = 0; i < m_graph.operators.size(); ++i)
+            if (!m_info.oncePerStep[i])
+                return true;
+        return m_graph.operators.empty()
+            || fail(OperatorId{0}, "needs the whole batch, as does all that follows it");
     }
 
     const Graph &m_graph;

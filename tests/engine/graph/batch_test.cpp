@@ -348,6 +348,17 @@ TEST(Batch, TheLargestOfTheBatchIsNotASumOverMicroBatches)
     EXPECT_EQ(roleOf(batch, model, "most"), "step");
 }
 
+TEST(Batch, OfWhichNothingIsComputedInPiecesHasNoMicroBatches)
+{
+    Model model;
+    model.tensor("x", {4, 3}, TensorRole::Input)
+        .op(OperatorKind::ReduceMax, "n^ k -> k", {"x"}, "largest", {3});
+    model.graph.outputs = {model.graph.operators.back().outputs[0]};
+    const BatchInfo info = analyseBatch(model.graph);
+    EXPECT_EQ(info.mostMicroBatches, 1);
+    EXPECT_EQ(info.limitedBy, "operator 'largest': needs the whole batch, as does all that follows it");
+}
+
 TEST(Batch, ManyOperatorsMayNeedAllOfTheirInput)
 {
     Model model;
