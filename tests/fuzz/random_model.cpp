@@ -354,6 +354,8 @@ private:
         TensorId x = m_pen.made();
         if (shapeOf(x).size() < 3)
             x = m_pen.adapted(x, {shapeOf(x).empty() ? 2 : shapeOf(x)[0], 4, 6});
+        if (!x) // too large to be made
+            return;
         Shape kernel{m_pen.extent(), shapeOf(x)[1]};
         std::vector<std::int64_t> pads;
         std::vector<std::int64_t> strides;
@@ -429,8 +431,12 @@ private:
         default:
             break;
         }
-        if (shapeOf(x).size() < 2)
-            x = m_pen.adapted(x, {shapeOf(x).empty() ? 2 : shapeOf(x)[0], 4});
+        if (shapeOf(x).size() < 2) {
+            const TensorId wider = m_pen.adapted(x, {shapeOf(x).empty() ? 2 : shapeOf(x)[0], 4});
+            if (!wider) // too large to be made, as is what comes of that
+                return TensorId{};
+            x = wider;
+        }
         Shape items = shapeOf(x);
         const auto classes = static_cast<double>(items[1]);
         items.erase(items.begin() + 1);
@@ -446,7 +452,10 @@ private:
     {
         TensorId loss = drawLossPart(m_pen.multipliedByWeight());
         for (std::int64_t more = dice().hits(0.4) ? 1 + dice().below(2) : 0; more > 0; --more) {
-            const TensorId part = m_pen.one(Mul, {drawLossPart(m_pen.made()), m_pen.scalar(0.5F)});
+            const TensorId drawn = drawLossPart(m_pen.made());
+            if (!drawn || !loss)
+                break;
+            const TensorId part = m_pen.one(Mul, {drawn, m_pen.scalar(0.5F)});
             loss = m_pen.one(dice().hits(0.8) ? Add : Mul, {loss, part});
         }
         return loss;
