@@ -420,8 +420,7 @@ private:
         }
         TRY(auto materialized, materialize(*m_answer.plan, m_answer.cluster, m_costs, m_stop));
         m_answer.materialized = sharedInBackground(std::move(materialized));
-        TRY(auto execution, sequence(*m_answer.materialized, *m_answer.plan));
-        return *std::move(execution); // its orders are those that it was materialized in
+        return sequenceAsMade(*m_answer.materialized, *m_answer.plan);
     }
 
     /// Takes down what a simulation came to; spans may follow.

@@ -15,9 +15,9 @@ Result<ExecutionPlan> lower(
     const Plan &plan, const Cluster &cluster, const CostModel &costs, std::stop_token stop)
 {
     TRY(auto materialized, materialize(plan, cluster, costs, std::move(stop)));
-    TRY(auto execution, sequence(materialized, plan));
+    auto execution = sequenceAsMade(materialized, plan);
     disposeInBackground([materialized = std::move(materialized)] {});
-    return std::move(*execution); // its orders are those it was materialized in
+    return execution;
 }
 
 Result<MaterializedPlan> materialize(const Plan &plan, const Cluster &cluster, const CostModel &costs,

@@ -72,8 +72,14 @@ private:
     Result<void> addAll(
         OrderConstraint order, const std::vector<OperatorId> &firsts, const std::vector<OperatorId> &seconds)
     {
-        const bool inside =
-            blocksOf(firsts.front()) == blocksOf(seconds.front()) && order.microBatchOffset == 0;
+        // Of operators in several lanes some may be in one block. Orders inside blocks are the same whether
+        // places are known or not: blocks are made in them.
+        const Blocks &blocks = blocksOf(seconds.front());
+        const bool inside = order.microBatchOffset == 0
+            && std::any_of(
+                blocksOf(firsts.front()).begin(), blocksOf(firsts.front()).end(), [&](std::int32_t block) {
+                    return std::find(blocks.begin(), blocks.end(), block) != blocks.end();
+                });
         if (!inside
             && m_places) { // all of one side before all of the other: the last of it, the first of that
             order.first = *std::max_element(firsts.begin(), firsts.end(), [&](OperatorId a, OperatorId b) {

@@ -231,6 +231,14 @@ Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materializ
     return std::optional(std::move(result));
 }
 
+Result<ExecutionPlan> sequenceAsMade(const MaterializedPlan &materialized, const Plan &plan)
+{
+    TRY(auto execution, sequence(materialized, plan));
+    if (!execution)
+        return Error{ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "plan"};
+    return *std::move(execution);
+}
+
 namespace {
 
 /// Orders that blocks are made with.

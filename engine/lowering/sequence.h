@@ -57,6 +57,9 @@ struct MaterializedPlan {
 ///   InvalidInput naming a row if orders contradict each other
 Result<std::optional<ExecutionPlan>> sequence(const MaterializedPlan &materialized, const Plan &plan);
 
+/// The same of the very plan that was materialized. @return Internal if it was another one
+Result<ExecutionPlan> sequenceAsMade(const MaterializedPlan &materialized, const Plan &plan);
+
 /// Whether two plans differ in nothing but the order of what runs: schedule, order rows, micro-batches in
 /// flight.
 bool isSameButForOrder(const Plan &a, const Plan &b);

@@ -104,12 +104,10 @@ Result<Completion> completedWith(const Model &model, const Cluster &cluster, std
 Result<TriedPlan> PlanTrials::carriedOut(Plan plan, const std::stop_token &stop) const
 {
     TRY(auto materialized, materialize(plan, m_setting.cluster, m_setting.costs, stop, m_setting.paths));
-    TRY(const auto execution, sequence(materialized, plan));
-    if (!execution)
-        return Error{ErrorCode::Internal, "the order of a plan is not the one it was made in", {}, "search"};
+    TRY(const ExecutionPlan execution, sequenceAsMade(materialized, plan));
     SimulateOptions options;
     options.spans = false;
-    TRY(Timeline timeline, simulate(*execution, m_setting.cluster, m_setting.costs, options, stop));
+    TRY(Timeline timeline, simulate(execution, m_setting.cluster, m_setting.costs, options, stop));
     const TimelineSummary summary = summaryOf(timeline);
     TriedPlan outcome;
     outcome.step = {summary.stepSeconds, summary.largestPeak.count, mostSent(summary).count, summary.links};

@@ -8,6 +8,7 @@
 #include "engine/lowering/execution_plan_json.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
+#include "engine/runtime/box_copy.h"
 #include "engine/runtime/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/same_model.h"
