@@ -140,37 +140,6 @@ TEST(LanesRuns, OfOldWeightsAreLikeTheModelOfOldWeights)
     }
 }
 
-/// Two operators that run in both lanes, ordered before one that runs in a single one: where blocks
-/// interleave, the order inside the block that they share is the one that it was made in.
-TEST(LanesRuns, OrderSeveralLanesBeforeOne)
-{
-    GraphBuilder builder{"lanes and none"};
-    const TensorId x = builder.input("x", {DataType::Float32, {4, 6}});
-    const auto product = [&](TensorId of, const char *name) {
-        return builder.one(
-            OperatorKind::MatMul, {of, builder.weight(std::string(name) + ".w", {6, 6})}, {}, name);
-    };
-    const auto sumOf = [&](TensorId of, const char *name) {
-        return builder.one(
-            OperatorKind::ReduceSumSquare, {of}, attributesOf({{"keepdims", std::int64_t{0}}}), name);
-    };
-    const TensorId second = product(product(x, "a1"), "a2");
-    const TensorId single = product(x, "b");
-    const TensorId loss =
-        builder.one(OperatorKind::Add, {sumOf(second, "sum_a"), sumOf(single, "sum_b")}, {}, "loss");
-    auto forward = builder.finish({loss}, loss);
-    ASSERT_TRUE(forward) << describe(forward.error());
-    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
-    ASSERT_TRUE(training) << describe(training.error());
-    const auto graph = std::make_shared<const Graph>(*std::move(training));
-    const auto plan = loweredRows(graph,
-        "lanes name:a1 | name:a2 : 2\nplace all : devices 0,1\nschedule combined-1f1b\nmicro-batches 2\n"
-        "order name:a1 | name:a2 before name:b\n",
-        2);
-    ASSERT_TRUE(plan) << describe(plan.error());
-    expectLikeTheModel(graph, *plan);
-}
-
 /// Whatever the batch is not in, every lane makes itself: in summands, which the next operator divides.
 TEST(LanesRuns, DivideAValueThatIsMadeInSummandsAlike)
 {
