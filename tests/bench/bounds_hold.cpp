@@ -1,11 +1,13 @@
-// Whether what the search says of all plans is true: bounds_hold [--count N] [--seed S] [--state FILE] [--models FOLDER]...
+// Whether what the search says of all plans is true: bounds_hold [--count N] [--seed S] [--state FILE]
+// [--models FOLDER]...
 // [--small] [--json].
 //
-// Draws a model, a cluster and rows, and plans them twice: without the rows and with them. A plan of some rows may be no
-// faster than the bound of the search without them, and should not be faster than the plan that was found; nor may fewer of
-// the devices be. One line of JSON a draw goes to FILE, which is also where a later call goes on; the summary is of all its
-// lines. The exit status is 1 if a bound is broken.
-// --small draws small models alone, of which thousands are tried in minutes; --models adds the models of a folder.
+// Draws a model, a cluster and rows, and plans them twice: without the rows and with them. A plan of some
+// rows may be no faster than the bound of the search without them, and should not be faster than the plan
+// that was found; nor may fewer of the devices be. One line of JSON a draw goes to FILE, which is also where
+// a later call goes on; the summary is of all its lines. The exit status is 1 if a bound is broken.
+// --small draws small models alone, of which thousands are tried in minutes; --models adds the models of a
+// folder.
 
 #include "engine/design/make_plan.h"
 #include "engine/design/opened_model.h"
@@ -62,14 +64,16 @@ std::string smallModel(Dice &dice)
     const std::string hidden = numberOf(heads * dice.of<std::int64_t>({8, 16, 32, 64}));
     const std::string batch = numberOf(dice.of<std::int64_t>({4, 6, 8, 12, 16, 32}));
     const std::string common = "?layers=" + layers + "&hidden=" + hidden + "&batch=" + batch;
-    const std::string heads_ = "&heads=" + numberOf(heads) + "&vocab=" + numberOf(dice.of<std::int64_t>({512, 8000}));
+    const std::string heads_ =
+        "&heads=" + numberOf(heads) + "&vocab=" + numberOf(dice.of<std::int64_t>({512, 8000}));
     const std::string seq = "&seq=" + numberOf(dice.of<std::int64_t>({32, 128, 512}));
     switch (dice.below(5)) {
     case 0:
         return "zoo:mlp" + common;
     case 1:
-        return "zoo:llama" + common + heads_ + seq + "&kv_heads=" + numberOf(dice.hits(0.5) ? heads : heads / 2) + "&ffn="
-            + numberOf(dice.of<std::int64_t>({256, 1024}));
+        return "zoo:llama" + common + heads_ + seq
+            + "&kv_heads=" + numberOf(dice.hits(0.5) ? heads : heads / 2)
+            + "&ffn=" + numberOf(dice.of<std::int64_t>({256, 1024}));
     case 2:
         return "zoo:moe" + common + heads_ + seq + "&experts=" + numberOf(dice.of<std::int64_t>({2, 4, 8}));
     default:
@@ -82,19 +86,21 @@ std::string largeModel(Dice &dice, const std::vector<std::string> &files)
     if (!files.empty() && dice.hits(0.5))
         return dice.of(files);
     return dice.of<std::string>({"zoo:gpt?layers=24&hidden=2048&heads=16&seq=1024&batch=64",
-        "zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=48", "zoo:gpt?layers=40&hidden=5120&heads=40&seq=2048&batch=128",
+        "zoo:gpt?layers=12&hidden=768&heads=12&seq=1024&batch=48",
+        "zoo:gpt?layers=40&hidden=5120&heads=40&seq=2048&batch=128",
         "zoo:llama?layers=32&hidden=4096&heads=32&kv_heads=8&ffn=14336&seq=4096&batch=32&vocab=32000",
         "zoo:llama?layers=22&hidden=2048&heads=32&kv_heads=4&ffn=5632&seq=2048&batch=64&vocab=32000",
-        "zoo:moe?layers=16&hidden=1024&heads=16&experts=16&seq=1024&batch=32", "zoo:mlp?layers=16&hidden=8192&batch=4096",
-        "zoo:t5", "zoo:swin", "zoo:resnet50", "zoo:evoformer"});
+        "zoo:moe?layers=16&hidden=1024&heads=16&experts=16&seq=1024&batch=32",
+        "zoo:mlp?layers=16&hidden=8192&batch=4096", "zoo:t5", "zoo:swin", "zoo:resnet50", "zoo:evoformer"});
 }
 
 std::string anyCluster(Dice &dice, bool small)
 {
     const std::string profile =
         dice.of<std::string>({"dgx-h100", "dgx-a100", "dgx2-v100", "rtx4090", "hgx-b200", "mixed-h100-a100"});
-    const std::vector<std::int64_t> counts = small ? std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 12, 16}
-                                                   : std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 8, 12, 16, 24, 32, 64};
+    const std::vector<std::int64_t> counts = small
+        ? std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 12, 16}
+        : std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 8, 12, 16, 24, 32, 64};
     const std::int64_t most = profile == "mixed-h100-a100" ? 16 : 64;
     std::int64_t count = dice.of(counts);
     return profile + ":" + numberOf(std::min(count, most));
@@ -145,7 +151,8 @@ std::string anyRows(Dice &dice, const Model &model, std::int32_t devices)
             op = &model.graph->operators[static_cast<std::size_t>(dice.below(forward))];
         if (op->annotation.dimensions.empty())
             return "micro-batches 1";
-        return "split name:" + op->name + " : " + dice.of(op->annotation.dimensions).name + " by " + numberOf(upTo(devices));
+        return "split name:" + op->name + " : " + dice.of(op->annotation.dimensions).name + " by "
+            + numberOf(upTo(devices));
     }
     default: {
         if (layers < 2 || devices < 2)
@@ -166,7 +173,8 @@ struct Planned {
     std::string plan{};
 };
 
-std::optional<Planned> planned(const ModelSnapshot &model, const std::string &cluster, std::int32_t devices, const std::string &rows)
+std::optional<Planned> planned(
+    const ModelSnapshot &model, const std::string &cluster, std::int32_t devices, const std::string &rows)
 {
     PlanRequest request;
     request.model = model;
@@ -180,7 +188,8 @@ std::optional<Planned> planned(const ModelSnapshot &model, const std::string &cl
         return std::nullopt;
     Planned result;
     result.seconds = (*answer)->summary.stepSeconds;
-    result.fits = static_cast<double>((*answer)->summary.largestPeak.count) <= leastMemory((*answer)->cluster);
+    result.fits =
+        static_cast<double>((*answer)->summary.largestPeak.count) <= leastMemory((*answer)->cluster);
     if (const auto &search = (*answer)->search) {
         result.fits = search->fits;
         result.bound = search->bound;
@@ -212,8 +221,8 @@ public:
         const auto free = planned(*model, cluster, devices, {});
         if (!free || !free->fits)
             return;
-        const json base{{"seed", seed}, {"model", name}, {"cluster", cluster}, {"step", free->seconds}, {"bound", free->bound},
-            {"plan", free->plan}};
+        const json base{{"seed", seed}, {"model", name}, {"cluster", cluster}, {"step", free->seconds},
+            {"bound", free->bound}, {"plan", free->plan}};
         const auto compare = [&](const std::string &what, const std::optional<Planned> &other) {
             if (!other || !other->fits)
                 return;
@@ -262,7 +271,8 @@ struct Tally {
         if (gaps.empty())
             return 0;
         std::sort(gaps.begin(), gaps.end());
-        return gaps[std::min(gaps.size() - 1, static_cast<std::size_t>(share * static_cast<double>(gaps.size())))];
+        return gaps[std::min(
+            gaps.size() - 1, static_cast<std::size_t>(share * static_cast<double>(gaps.size())))];
     }
 };
 
@@ -286,11 +296,13 @@ void print(const json &line)
         return;
     std::string with = line.at("with");
     std::replace(with.begin(), with.end(), '\n', ';');
-    std::printf("%s seed %llu, %s on %s: %.4g ms (%s), none said to be below %.4g; with %s: %.4g ms (%s), %.1f%% faster\n",
+    std::printf("%s seed %llu, %s on %s: %.4g ms (%s), none said to be below %.4g; with %s: %.4g ms (%s), "
+                "%.1f%% faster\n",
         broken ? "BROKEN" : "faster", static_cast<unsigned long long>(line.at("seed").get<std::uint64_t>()),
-        line.at("model").get<std::string>().c_str(), line.at("cluster").get<std::string>().c_str(), 1e3 * step,
-        line.at("plan").get<std::string>().c_str(), 1e3 * line.at("bound").get<double>(), with.c_str(), 1e3 * seconds,
-        line.at("its_plan").get<std::string>().c_str(), 100 * (1 - seconds / step));
+        line.at("model").get<std::string>().c_str(), line.at("cluster").get<std::string>().c_str(),
+        1e3 * step, line.at("plan").get<std::string>().c_str(), 1e3 * line.at("bound").get<double>(),
+        with.c_str(), 1e3 * seconds, line.at("its_plan").get<std::string>().c_str(),
+        100 * (1 - seconds / step));
 }
 
 } // namespace
@@ -319,7 +331,9 @@ int main(int argc, char **argv)
         else if (word == "--json")
             asJson = true;
         else {
-            std::fprintf(stderr, "bounds_hold [--count N] [--seed S] [--state FILE] [--models FOLDER]... [--small] [--json]\n");
+            std::fprintf(stderr,
+                "bounds_hold [--count N] [--seed S] [--state FILE] [--models FOLDER]... [--small] "
+                "[--json]\n");
             return 2;
         }
     }
@@ -349,9 +363,10 @@ int main(int argc, char **argv)
                 out << line.dump() << std::endl;
         });
     const double share = 100.0 / std::max(1, tally.draws);
-    std::printf("%d draws: %d below a bound, %d (%.1f%%) over 1%% faster than what was found, %d over 5%%; gap %.1f%% in the "
+    std::printf("%d draws: %d below a bound, %d (%.1f%%) over 1%% faster than what was found, %d over 5%%; "
+                "gap %.1f%% in the "
                 "median, %.1f%% in nine of ten\n",
-        tally.draws, tally.broken, tally.faster, tally.faster * share, tally.muchFaster, 100 * tally.gapAt(0.5),
-        100 * tally.gapAt(0.9));
+        tally.draws, tally.broken, tally.faster, tally.faster * share, tally.muchFaster,
+        100 * tally.gapAt(0.5), 100 * tally.gapAt(0.9));
     return tally.broken > 0 ? 1 : 0;
 }
