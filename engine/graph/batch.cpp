@@ -252,6 +252,14 @@ private:
         return "size " + std::to_string(dimension.size) + " ('" + dimension.name + "')";
     }
 
+    /// True for a product that something is added to which `linearInputs` holds fixed.
+    static bool hasBias(const Operator &op)
+    {
+        const bool isProduct = op.kind == OperatorKind::Linear || op.kind == OperatorKind::Conv
+            || op.kind == OperatorKind::ConvTranspose;
+        return isProduct && op.inputs.size() > 2 && op.inputs[2].valid();
+    }
+
     /// True if the operator's outputs for a sum are the sum of its outputs for the summands.
     bool mayPassSummands(const Operator &op, bool batchDependent) const
     {
@@ -264,6 +272,8 @@ private:
         }
         if (op.kind == OperatorKind::Mul && summands.size() == 1)
             return true;
+        if (hasBias(op)) // which would be added once for each micro-batch
+            return false;
         // Jointly linear: a linear input that is the same in every micro-batch would be added once for each.
         std::vector<std::int32_t> linear;
         for (const std::int32_t slot : op.annotation.linearInputs) {
@@ -443,8 +453,8 @@ private:
         for (std::size_t i = 0; i < m_graph.operators.size(); ++i)
             if (!m_info.oncePerStep[i])
                 return true;
-        return m_graph.operators.empty()
-            || fail(OperatorId{0}, "needs the whole batch, as does all that follows it");
+        m_info.limitedBy = "the model: none of its operators works on a part of the batch";
+        return false;
     }
 
     const Graph &m_graph;

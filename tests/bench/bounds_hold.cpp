@@ -11,6 +11,7 @@
 
 #include "engine/design/make_plan.h"
 #include "engine/design/opened_model.h"
+#include "tests/dice.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,27 +32,6 @@ namespace {
 
 constexpr double kSameSeconds = 1e-9; ///< Of a step: sums in another order.
 
-class Dice
-{
-public:
-    explicit Dice(std::uint64_t seed)
-        : m_random(seed)
-    {
-    }
-    std::int64_t below(std::int64_t n)
-    {
-        return static_cast<std::int64_t>(m_random() % static_cast<std::uint64_t>(n));
-    }
-    bool hits(double share) { return static_cast<double>(below(1'000'000)) < share * 1e6; }
-    template<typename T> const T &of(const std::vector<T> &values)
-    {
-        return values[static_cast<std::size_t>(below(static_cast<std::int64_t>(values.size())))];
-    }
-
-private:
-    std::mt19937_64 m_random;
-};
-
 std::string numberOf(std::int64_t n)
 {
     return std::to_string(n);
@@ -64,20 +44,21 @@ std::string smallModel(Dice &dice)
     const std::string hidden = numberOf(heads * dice.of<std::int64_t>({8, 16, 32, 64}));
     const std::string batch = numberOf(dice.of<std::int64_t>({4, 6, 8, 12, 16, 32}));
     const std::string common = "?layers=" + layers + "&hidden=" + hidden + "&batch=" + batch;
-    const std::string heads_ =
+    const std::string attention =
         "&heads=" + numberOf(heads) + "&vocab=" + numberOf(dice.of<std::int64_t>({512, 8000}));
     const std::string seq = "&seq=" + numberOf(dice.of<std::int64_t>({32, 128, 512}));
     switch (dice.below(5)) {
     case 0:
         return "zoo:mlp" + common;
     case 1:
-        return "zoo:llama" + common + heads_ + seq
+        return "zoo:llama" + common + attention + seq
             + "&kv_heads=" + numberOf(dice.hits(0.5) ? heads : heads / 2)
             + "&ffn=" + numberOf(dice.of<std::int64_t>({256, 1024}));
     case 2:
-        return "zoo:moe" + common + heads_ + seq + "&experts=" + numberOf(dice.of<std::int64_t>({2, 4, 8}));
+        return "zoo:moe" + common + attention + seq
+            + "&experts=" + numberOf(dice.of<std::int64_t>({2, 4, 8}));
     default:
-        return "zoo:gpt" + common + heads_ + seq;
+        return "zoo:gpt" + common + attention + seq;
     }
 }
 
@@ -91,7 +72,7 @@ std::string largeModel(Dice &dice, const std::vector<std::string> &files)
         "zoo:llama?layers=32&hidden=4096&heads=32&kv_heads=8&ffn=14336&seq=4096&batch=32&vocab=32000",
         "zoo:llama?layers=22&hidden=2048&heads=32&kv_heads=4&ffn=5632&seq=2048&batch=64&vocab=32000",
         "zoo:moe?layers=16&hidden=1024&heads=16&experts=16&seq=1024&batch=32",
-        "zoo:mlp?layers=16&hidden=8192&batch=4096", "zoo:t5", "zoo:swin", "zoo:resnet50", "zoo:evoformer"});
+        "zoo:mlp?layers=16&hidden=8192&batch=4096", "zoo:t5", "zoo:swin", "zoo:resnet", "zoo:evoformer"});
 }
 
 std::string anyCluster(Dice &dice, bool small)
@@ -102,22 +83,17 @@ std::string anyCluster(Dice &dice, bool small)
         ? std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 12, 16}
         : std::vector<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 8, 12, 16, 24, 32, 64};
     const std::int64_t most = profile == "mixed-h100-a100" ? 16 : 64;
-    std::int64_t count = dice.of(counts);
-    return profile + ":" + numberOf(std::min(count, most));
+    return profile + ":" + numberOf(std::min(dice.of(counts), most));
 }
 
 /// Rows of any kind that a person might add.
 std::string anyRows(Dice &dice, const Model &model, std::int32_t devices)
 {
-    std::vector<std::int64_t> divisors;
-    for (std::int64_t n = 1; n <= devices; ++n)
-        divisors.push_back(n);
-    const auto upTo = [&](std::int64_t most) {
+    const auto upTo = [&](std::int64_t most) { // mostly a power of two
         std::vector<std::int64_t> values;
-        for (const std::int64_t n : divisors)
-            if (n <= most && (n & (n - 1)) == 0)
-                values.push_back(n);
-        return dice.hits(0.8) ? dice.of(values) : 1 + dice.below(std::max<std::int64_t>(most, 1));
+        for (std::int64_t n = 1; n <= most; n *= 2)
+            values.push_back(n);
+        return dice.hits(0.8) ? dice.of(values) : 1 + dice.below(most);
     };
     const auto layers = static_cast<std::int32_t>(model.index->layers().scopes.size());
     switch (dice.below(10)) {
@@ -215,8 +191,10 @@ public:
         const std::string cluster = anyCluster(dice, m_small);
         const auto model = openModel({name, {}, {}}, {}, KeepContent::No);
         const auto target = resolve(TargetChoice{cluster, {}, 0});
-        if (!model || !target)
+        if (!model || !target) {
+            std::fprintf(stderr, "%s\n", describe(model ? target.error() : model.error()).c_str());
             return;
+        }
         const std::int32_t devices = target->deviceCount;
         const auto free = planned(*model, cluster, devices, {});
         if (!free || !free->fits)
@@ -363,6 +341,13 @@ int main(int argc, char **argv)
                 out << line.dump() << std::endl;
         });
     const double share = 100.0 / std::max(1, tally.draws);
+    if (asJson) {
+        const json summary{{"draws", tally.draws}, {"below_a_bound", tally.broken},
+            {"faster_by_1_percent", tally.faster}, {"faster_by_5_percent", tally.muchFaster},
+            {"median_gap", tally.gapAt(0.5)}, {"ninth_gap", tally.gapAt(0.9)}};
+        std::printf("%s\n", summary.dump().c_str());
+        return tally.broken > 0 ? 1 : 0;
+    }
     std::printf("%d draws: %d below a bound, %d (%.1f%%) over 1%% faster than what was found, %d over 5%%; "
                 "gap %.1f%% in the "
                 "median, %.1f%% in nine of ten\n",

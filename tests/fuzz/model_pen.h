@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/fuzz/random_model.h"
+#include "tests/dice.h"
 
 #include "engine/check/examples.h"
 #include "engine/frontend/graph_builder.h"

@@ -1,7 +1,7 @@
 #include "tests/fuzz/model_trial.h"
 
+#include "tests/dice.h"
 #include "tests/engine/lowering/random_tables.h"
-#include "tests/fuzz/random_model.h"
 
 #include "engine/base/words.h"
 #include "engine/design/make_plan.h"
@@ -127,7 +127,7 @@ private:
         if ((*answer)->execution && (*answer)->verdict && (*answer)->verdict->ok()) {
             writeAndRead(*(*answer)->execution);
             if (cluster.starts_with("cpu") && m_dice.hits(kRunShare))
-                compare(*(*answer)->execution);
+                compare(cluster + " " + asked, *(*answer)->execution);
         }
     }
 
@@ -194,9 +194,9 @@ private:
             find("read back as another plan");
     }
 
-    void compare(const ExecutionPlan &plan)
+    void compare(const std::string &asked, const ExecutionPlan &plan)
     {
-        m_events.stage("run");
+        m_events.stage("run " + asked);
         RunOptions options;
         options.randomWeights = true;
         options.keepGradients = true;

@@ -356,7 +356,7 @@ TEST(Batch, OfWhichNothingIsComputedInPiecesHasNoMicroBatches)
     model.graph.outputs = {model.graph.operators.back().outputs[0]};
     const BatchInfo info = analyseBatch(model.graph);
     EXPECT_EQ(info.mostMicroBatches, 1);
-    EXPECT_EQ(info.limitedBy, "operator 'largest': needs the whole batch, as does all that follows it");
+    EXPECT_EQ(info.limitedBy, "the model: none of its operators works on a part of the batch");
 }
 
 TEST(Batch, ManyOperatorsMayNeedAllOfTheirInput)

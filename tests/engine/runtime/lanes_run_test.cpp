@@ -140,6 +140,35 @@ TEST(LanesRuns, OfOldWeightsAreLikeTheModelOfOldWeights)
     }
 }
 
+/// Operators of both lanes before one of a single lane, under a schedule that takes no lanes: the orders
+/// inside blocks are those that the plan was made with, and the schedule is what is refused.
+TEST(LanesRuns, OrderSeveralLanesBeforeOne)
+{
+    GraphBuilder builder{"lanes and none"};
+    const TensorId x = builder.input("x", {DataType::Float32, {4, 6}});
+    const auto product = [&](TensorId of, const char *name) {
+        return builder.one(
+            OperatorKind::MatMul, {of, builder.weight(std::string(name) + ".w", {6, 6})}, {}, name);
+    };
+    const TensorId joined =
+        builder.one(OperatorKind::Add, {product(product(x, "a1"), "a2"), product(x, "b")}, {}, "joined");
+    const TensorId loss = builder.one(
+        OperatorKind::ReduceSumSquare, {joined}, attributesOf({{"keepdims", std::int64_t{0}}}), "loss");
+    auto forward = builder.finish({loss}, loss);
+    ASSERT_TRUE(forward) << describe(forward.error());
+    auto training = buildTrainingStep(*forward, {.optimizer = OperatorKind::SgdStep});
+    ASSERT_TRUE(training) << describe(training.error());
+    const auto graph = std::make_shared<const Graph>(*std::move(training));
+    const std::string rows = "lanes name:a1 | name:a2 : 2\nplace all : devices 0,1\nmicro-batches 2\n"
+                             "order name:a1 | name:a2 in lane 0 before name:b\n";
+    const auto plan = loweredRows(graph, rows, 2);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    expectLikeTheModel(graph, *plan);
+    const auto refused = loweredRows(graph, rows + "schedule combined-1f1b\n", 2);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::InvalidInput) << describe(refused.error());
+}
+
 /// Whatever the batch is not in, every lane makes itself: in summands, which the next operator divides.
 TEST(LanesRuns, DivideAValueThatIsMadeInSummandsAlike)
 {

@@ -7,6 +7,7 @@
 #include "engine/runtime/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
+#include "tests/engine/runtime/like_the_model.h"
 
 #include <gtest/gtest.h>
 
@@ -95,6 +96,37 @@ TEST(OpenSums, AreReducedBeforeWhereARowSaysSo)
     const ExecutionPlan plan =
         loweredBlock(graph, std::string(kBranches) + "split name:both : replicate over tp\n", 2);
     EXPECT_EQ(forwardReductions(plan), 2);
+}
+
+/// What a product makes of a sum over the batch has its bias once, not once for each micro-batch.
+TEST(OpenSums, OverTheBatchAreCompleteBeforeABiasIsAdded)
+{
+    for (const bool convolves : {false, true}) {
+        SCOPED_TRACE(convolves);
+        GraphBuilder builder{"sum and bias"};
+        const TensorId x = builder.input("x", {DataType::Float32, {4}});
+        const TensorId y = builder.input("y", {DataType::Float32, {4, 30}});
+        const TensorId sum = builder.one(OperatorKind::MatMul, {x, y}, {}, "sum");
+        const TensorId biased = convolves
+            ? builder.one(OperatorKind::Conv,
+                {builder.reshape(sum, {1, 5, 6}, "signal"), builder.weight("w", {4, 5, 3}),
+                    builder.weight("b", {4})},
+                attributesOf({{"pads", std::vector<std::int64_t>{0, 0}},
+                    {"strides", std::vector<std::int64_t>{1}}, {"group", std::int64_t{1}}}),
+                "biased")
+            : builder.one(OperatorKind::Linear, {sum, builder.weight("w", {30, 4}), builder.weight("b", {4})},
+                {}, "biased");
+        const auto forward = builder.finish({biased, sum}, {});
+        ASSERT_TRUE(forward) << describe(forward.error());
+        const auto graph = std::make_shared<const Graph>(*forward);
+        for (const char *rows :
+            {"micro-batches 2\n", "micro-batches 4\nmesh dp=2\nplace all : devices 0,1\n"}) {
+            SCOPED_TRACE(rows);
+            const auto plan = loweredRows(graph, rows, 2);
+            ASSERT_TRUE(plan) << describe(plan.error());
+            expectLikeTheModel(graph, *plan);
+        }
+    }
 }
 
 } // namespace
