@@ -130,7 +130,8 @@ private:
     }
 
     /// Makes the operators that `tensor` comes from run once per step, from this pass on, if they may.
-    bool runOnce(TensorId tensor)
+    /// @param now  the operator that the pass is at: what follows it learns of it in this pass
+    bool runOnce(TensorId tensor, OperatorId now = {})
     {
         std::vector<OperatorId> open{m_producer[at(tensor)]};
         std::vector<OperatorId> cone;
@@ -162,7 +163,7 @@ private:
             m_info.operatorDimension[at(id)] = -1;
             setStep(id);
         }
-        m_again = true;
+        m_again = m_again || cone != std::vector{now};
         return true;
     }
 
@@ -176,10 +177,11 @@ private:
         }
     }
 
-    /// True for what is made of values of the step, and of nothing that differs from micro-batch to
-    /// micro-batch or is trained: it is of the step, too.
-    bool isOfStep(const Operator &op) const
+    /// Lets what is made of values of the step, and of nothing that differs from micro-batch to micro-batch
+    /// or is trained, run once per step, with all that it reads.
+    bool runOnceIfOfStep(OperatorId id)
     {
+        const Operator &op = m_graph.at(id);
         bool step = false;
         for (const TensorId input : op.inputs) {
             if (!input)
@@ -189,8 +191,10 @@ private:
                 return false;
             step = step || roleOf(input) == BatchRole::Step;
         }
-        return step && !op.mirror
-            && std::find(op.outputs.begin(), op.outputs.end(), m_graph.loss) == op.outputs.end();
+        return step && !op.mirror && m_asked[at(id)] < 0
+            && std::find(op.outputs.begin(), op.outputs.end(), m_graph.loss) == op.outputs.end()
+            && std::any_of(op.outputs.begin(), op.outputs.end(),
+                [&](TensorId output) { return output && runOnce(output, id); });
     }
 
     bool forward(OperatorId id)
@@ -200,12 +204,8 @@ private:
             setStep(id);
             return true;
         }
-        if (isOfStep(op) && m_asked[at(id)] < 0) {
-            m_once[at(id)] = true;
-            m_info.oncePerStep[at(id)] = true;
-            setStep(id);
+        if (runOnceIfOfStep(id))
             return true;
-        }
         std::int32_t identifier = m_asked[at(id)];
         bool local = false;
         bool summands = false;

@@ -189,18 +189,18 @@ void ProgramBuilder::noteSlice(std::int32_t block)
         cuts.push_back(mark(block));
 }
 
-/// A cut does not part what is launched together: it moves behind it. Between what is joined nothing is
+/// No mark parts what is launched together: it moves behind it. Between what is joined nothing is
 /// communicated, so the cuts of all devices still keep one global order.
-void ProgramBuilder::moveCuts()
+void ProgramBuilder::moveMarks()
 {
-    for (std::size_t block = 0; block < m_blocks.size(); ++block)
-        for (const std::int32_t cut : m_blocks[block].cuts)
-            for (auto &[device, place] : m_marks[static_cast<std::size_t>(cut)]) {
-                const auto &instructions = m_devices[static_cast<std::size_t>(device)].byBlock[block];
-                while (static_cast<std::size_t>(place) < instructions.size()
-                    && instructions[static_cast<std::size_t>(place)].joined)
-                    ++place;
-            }
+    for (std::size_t mark = 0; mark < m_marks.size(); ++mark)
+        for (auto &[device, place] : m_marks[mark]) {
+            const auto &instructions = m_devices[static_cast<std::size_t>(device)]
+                                           .byBlock[static_cast<std::size_t>(m_markBlocks[mark])];
+            while (static_cast<std::size_t>(place) < instructions.size()
+                && instructions[static_cast<std::size_t>(place)].joined)
+                ++place;
+        }
 }
 
 /// What is launched together on any device is not parted: it has the place of the first of it.
@@ -431,7 +431,7 @@ void ProgramBuilder::markDeaths(Device &device) const
 void ProgramBuilder::finish(MaterializedPlan &plan)
 {
     joinPlaces();
-    moveCuts();
+    moveMarks();
     plan.programs.groups = std::move(m_groups);
     forEachDevice([this](Device &device) { markDeaths(device); });
     for (Device &device : m_devices) {

@@ -104,7 +104,7 @@ private:
     void noteSlice(std::int32_t block);
     /// That what `block` sends to other stages waits in.
     QueueKind pipelineQueueOf(std::int32_t block) const;
-    void moveCuts();
+    void moveMarks();
     void joinPlaces();
     bool runsOnce(std::int32_t block) const;
 

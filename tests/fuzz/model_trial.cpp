@@ -117,13 +117,13 @@ private:
         }
         m_events.stage("solve " + cluster + " " + asked);
         const auto answer = answerOf(request);
+        if (how >= 8 && isMistake(answer))
+            find("with no more than " + smallestOf(request).table.text());
         if (!answer) {
             note(answer.error());
             return;
         }
         look(**answer);
-        if (how >= 8 && isRefuted(**answer))
-            find("with no more than " + smallestOf(request).table.text());
         if ((*answer)->execution && (*answer)->verdict && (*answer)->verdict->ok()) {
             writeAndRead(*(*answer)->execution);
             if (cluster.starts_with("cpu") && m_dice.hits(kRunShare))
@@ -133,7 +133,14 @@ private:
 
     static bool isRefuted(const PlanAnswer &answer) { return answer.verdict && !answer.verdict->ok(); }
 
-    /// Without the rows that its plan is not proven without either.
+    /// A plan that is not proven, or none because of a mistake of the program.
+    template<typename Answer> static bool isMistake(const Answer &answer)
+    {
+        const auto error = answer ? (*answer)->firstError() : std::optional(answer.error());
+        return error ? error->code == ErrorCode::Internal : isRefuted(**answer);
+    }
+
+    /// Without the rows that it is a mistake without, too.
     static PlanRequest smallestOf(PlanRequest request)
     {
         for (std::size_t i = request.table.table().rows.size(); i-- > 0;) {
@@ -141,7 +148,7 @@ private:
             ConstraintTable rows = request.table.table();
             rows.rows.erase(rows.rows.begin() + static_cast<std::ptrdiff_t>(i));
             fewer.table = TableDocument(print(rows));
-            if (const auto answer = answerOf(fewer); answer && isRefuted(**answer))
+            if (isMistake(answerOf(fewer)))
                 request = std::move(fewer);
         }
         return request;

@@ -596,4 +596,23 @@ TEST(Batch, WhatIsMadeOfValuesOfTheStepIsOfTheStepToo)
     const std::vector<bool> once(info.oncePerStep.begin(), info.oncePerStep.begin() + 8);
     EXPECT_EQ(once, (std::vector<bool>{true, true, true, true, true, false, false, false}));
 }
+
+TEST(Batch, WhatIsReadWithValuesOfTheStepIsMadeBeforeThem)
+{
+    Model m; // a value over the whole batch times one of a constant that no sample belongs to
+    m.tensor("x", {8, 4}, TensorRole::Input).tensor("c", {4}, TensorRole::Buffer);
+    m.tensor("w", {4}, TensorRole::Weight);
+    m.op(OperatorKind::ReduceMax, "8 4 -> 4", {"x"}, "top", {4});
+    m.op(OperatorKind::Neg, "4 -> 4", {"c"}, "n", {4});
+    m.op(OperatorKind::Mul, "4, 4 -> 4", {"top", "n"}, "scaled", {4});
+    m.op(OperatorKind::Mul, "b 4, 4 -> b 4", {"x", "scaled"}, "y", {8, 4}, {0});
+    m.op(OperatorKind::Einsum, "b k+, k+ -> b", {"y", "w"}, "z", {8}, {0});
+    m.op(OperatorKind::ReduceSum, "b+ -> 1", {"z"}, "loss", {});
+    m.train("loss");
+    const BatchInfo info = analyseBatch(m.graph);
+    EXPECT_EQ(info.mostMicroBatches, 8);
+    const std::vector<bool> once(info.oncePerStep.begin(), info.oncePerStep.begin() + 6);
+    EXPECT_EQ(once, (std::vector<bool>{true, true, true, false, false, false}));
+}
+
 } // namespace planloom
