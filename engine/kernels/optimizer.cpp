@@ -53,7 +53,10 @@ template<typename T> T factorOf(const KernelCall &call)
 {
     const auto slot = factorSlot(*call.op);
     const Buffer *factor = slot ? findInput(call, *slot) : nullptr;
-    return factor != nullptr ? static_cast<T>(elements<const float>(*factor)[0]) : T{1};
+    if (factor == nullptr)
+        return T{1};
+    return factor->dataType == DataType::Float64 ? static_cast<T>(elements<const double>(*factor)[0])
+                                                 : static_cast<T>(elements<const float>(*factor)[0]);
 }
 
 Result<void> adamW(const KernelCall &call)
@@ -146,7 +149,11 @@ Result<void> squareSum(const KernelCall &call)
         forEachStretch(count, kElementStretch, [&](std::int64_t begin, std::int64_t end) {
             sums[static_cast<std::size_t>(begin / kElementStretch)] = squaresOf(x + begin, end - begin);
         });
-        elements<float>(*made)[0] = static_cast<float>(std::accumulate(sums.begin(), sums.end(), 0.0));
+        const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+        if (made->dataType == DataType::Float64)
+            elements<double>(*made)[0] = sum;
+        else
+            elements<float>(*made)[0] = static_cast<float>(sum);
         return {};
     });
 }
@@ -158,12 +165,15 @@ Result<void> clipFactor(const KernelCall &call)
     const Buffer *factor = findOutput(call, 0);
     if (squares == nullptr || factor == nullptr)
         return missingSlot(call, "the sum of squares, or room for the factor");
-    const float norm = std::sqrt(elements<const float>(*squares)[0]);
-    const auto most = static_cast<float>(call.op->attributes.real("clip_norm"));
-    const float ratio = most / (norm + 1e-6f);
-    // A norm that is none stays none: it must not pass for a small one.
-    elements<float>(*factor)[0] = ratio > 1 ? 1 : ratio;
-    return {};
+    return withFloat(call, squares->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T norm = std::sqrt(elements<const T>(*squares)[0]);
+        const auto most = static_cast<T>(call.op->attributes.real("clip_norm"));
+        const T ratio = most / (norm + T(1e-6));
+        // A norm that is none stays none: it must not pass for a small one.
+        elements<T>(*factor)[0] = ratio > 1 ? 1 : ratio;
+        return {};
+    });
 }
 
 } // namespace

@@ -158,13 +158,14 @@ constexpr std::array kGroups{Group{"out/", &RunOutcome::outputs, &CheckTolerance
     Group{"grad/", &RunOutcome::gradients, &CheckTolerances::gradients},
     Group{"weight/", &RunOutcome::weights, &CheckTolerances::weights}};
 
-void keepLargest(Movement &movement, const Movement &other)
+/// @param times  how many times as far as in `other` it moves what `movement` is of
+void keepLargest(Movement &movement, const Movement &other, double times = 1)
 {
     movement.losses.resize(std::max(movement.losses.size(), other.losses.size()));
     for (std::size_t i = 0; i < other.losses.size(); ++i)
-        movement.losses[i] = std::max(movement.losses[i], other.losses[i]);
+        movement.losses[i] = std::max(movement.losses[i], times * other.losses[i]);
     for (const auto &[name, distance] : other.tensors)
-        movement.tensors[name] = std::max(movement.tensors[name], distance);
+        movement.tensors[name] = std::max(movement.tensors[name], times * distance);
 }
 
 /// The coarsest format that values of a plan are rounded to; 0 for Float32 and wider.
@@ -189,10 +190,17 @@ constexpr double kHopeless = 256;
 /// In Float64: room for sums in another order behind a hundred normalisations, which multiply what comes in
 /// by up to 1e6.
 constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
+/// A unit in the last place of a Float32, in those of a Float64: what sums in the plan's order differ by there
+/// tells what they differ by in Float32, also where the unpartitioned model rounds nothing at all.
+constexpr double kFloat32PerDouble = 0x1p29;
 /// In Float32, below which nobody looks further where that takes long: less than a weight that missed an
 /// update is off by.
 constexpr CheckTolerances kInFloat32{
     .loss = 2e-6, .laterLosses = 2e-5, .outputs = 5e-6, .gradients = 2e-5, .weights = 2e-6};
+
+/// A gradient whose weight changes the loss by less than this share of it when it doubles is as good as zero,
+/// as that of equal logits is: what is computed of it is what rounding leaves of its summands.
+constexpr double kNoGradient = 1e-6;
 
 /// So many operations of a step are computed again in Float64 whatever Float32 says: about a second.
 constexpr double kSoonComputed = 1e9;
@@ -203,13 +211,6 @@ double operationsOf(const Graph &graph)
     for (const Operator &op : graph.operators)
         operations += workOf(graph, op).flops;
     return operations;
-}
-
-/// True where gradients are clipped by a norm, which is summed in Float32 whatever the others are.
-bool clips(const Graph &graph)
-{
-    return std::any_of(graph.operators.begin(), graph.operators.end(),
-        [](const Operator &op) { return op.kind == OperatorKind::ClipFactor; });
 }
 
 /// The runs that a judgement takes.
@@ -276,9 +277,7 @@ Result<CheckReport> Judge::judge(const RunOutcome &got)
     Movement movement;
     std::optional<double> worstInDouble;
     m_options.inDouble = true;
-    auto exact = clips(*m_plan.graph)
-        ? Result<RunOutcome>{Error{ErrorCode::NotSupported, "norms of gradients are summed in Float32"}}
-        : runOnCpu(m_reference, m_options, {}, m_stop);
+    auto exact = runOnCpu(m_reference, m_options, {}, m_stop);
     auto planned = exact ? runOnCpu(m_plan, m_options, {}, m_stop) : Result<RunOutcome>{exact.error()};
     if (planned) {
         TRY(CheckReport wide, compare(*planned, *exact, kInDouble, {}));
@@ -289,6 +288,8 @@ Result<CheckReport> Judge::judge(const RunOutcome &got)
             return wide;
         }
         TRY(movement, movementBetween(expected, *exact));
+        TRY(const auto own, movementBetween(*planned, *exact));
+        keepLargest(movement, own, kFloat32PerDouble);
         movement.shared = true;
     } else if (planned.error().code
         == ErrorCode::Cancelled) { // else a kernel of a library, say, has no Float64
@@ -349,6 +350,13 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
             (i == 0 ? tolerances.loss : tolerances.laterLosses) * scale + moved);
     }
     const double gradientScale = largestOf(reference.gradients);
+    const double loss = reference.losses.empty() ? 0 : std::abs(reference.losses.back());
+    /// The smallest size of a gradient that is one.
+    const auto leastGradientOf = [&](const std::string &name) {
+        const auto weight = reference.weights.find(name);
+        const double size = weight == reference.weights.end() ? 0 : largest(weight->second);
+        return size > 0 && std::isfinite(loss) ? kNoGradient * loss / size : 0;
+    };
     const auto seenOf = [&](const std::string &name) {
         const auto found = movement.tensors.find(name);
         return found == movement.tensors.end() ? 0 : found->second;
@@ -357,16 +365,20 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
     for (const Group &group : kGroups) {
         const double least = tolerances.least * largestOf(reference.*group.arrays);
         const bool isWeights = group.arrays == &RunOutcome::weights;
+        const bool isGradients = group.arrays == &RunOutcome::gradients;
+        const auto scaleOf = [&](const std::string &name, const TensorData &expected) {
+            return std::max({largest(expected), least, isGradients ? leastGradientOf(name) : 0});
+        };
         double share = 0; // of any tensor's size
         double step = 0; // of any weight: optimizers step as far in each, whatever its size
         for (const auto &[name, expected] : reference.*group.arrays) {
             const double seen = movement.shared ? seenOf(group.name + name) : 0;
             if (isWeights)
                 step = std::max(step, seen);
-            else if (const double scale = std::max(largest(expected), least); scale > 0)
+            else if (const double scale = scaleOf(name, expected); scale > 0)
                 share = std::max(share, seen / scale);
         }
-        gradientShare = group.arrays == &RunOutcome::gradients ? share : gradientShare;
+        gradientShare = isGradients ? share : gradientShare;
         for (const auto &[name, expected] : reference.*group.arrays) {
             TRY(const auto *own, counterpart(got.*group.arrays, name, expected, group.name));
             const TensorData *gradient = nullptr;
@@ -376,14 +388,15 @@ Result<CheckReport> compareOutcomes(const RunOutcome &got, const RunOutcome &ref
                     gradient = &g->second;
             double noise = 0;
             if (gradient != nullptr) {
-                const double size = std::max(largest(*gradient), 1e-3 * gradientScale);
+                const double size =
+                    std::max({largest(*gradient), 1e-3 * gradientScale, leastGradientOf(name)});
                 noise = 10 * tolerances.gradients * size
                     + times * std::max(seenOf("grad/" + name), gradientShare * size);
             }
             const double distance = difference(*own, expected, [&](std::size_t i) {
                 return gradient != nullptr && std::abs(elementAt(*gradient, i)) <= noise;
             });
-            const double scale = std::max(largest(expected), least);
+            const double scale = scaleOf(name, expected);
             note(report, group.name + name, distance, scale,
                 tolerances.*group.tolerance * scale
                     + times * std::max({seenOf(group.name + name), share * scale, step}));

@@ -72,8 +72,9 @@ Result<void> requireMemoryOfCheck(
 ///    agrees to 9 digits, and what is off is the plan.
 /// 3. What it computed in its own number formats may be off by a few times what rounding alone does to the
 ///    reference: between it and itself in Float64, and between it and itself with inputs and weights moved by
-///    one unit in the last place, once or a few times, until that explains the difference, or cannot. Behind
-///    2, what is seen of one tensor counts for the others (`Movement::shared`).
+///    one unit in the last place, once or a few times, until that explains the difference, or cannot; and by
+///    what the two differed by in 2, in units of Float32. Behind 2, what is seen of one tensor counts for the
+///    others (`Movement::shared`).
 ///
 /// Without room for 2, or a kernel, 3 alone decides. If something differs one step of both is run again
 /// with `keepAll` to name the first operator that does.

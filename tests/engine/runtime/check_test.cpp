@@ -136,6 +136,22 @@ TEST(CompareOutcomes, AdamsStepOfAZeroGradientIsNoDifference)
     EXPECT_FALSE(seen->ok);
 }
 
+TEST(CompareOutcomes, WhatRoundingLeavesOfAZeroGradientIsNoDifference)
+{
+    const auto withGradient = [](float gradient, float weight) {
+        RunOutcome outcome = outcomeOf(0, weight, 5.0);
+        outcome.gradients["w"] = floats({3}, {gradient, 0, 0});
+        return outcome;
+    };
+    const CheckTolerances fine{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
+    const auto ignored = compareOutcomes(withGradient(1e-16F, 1.1F), withGradient(-1e-17F, 1), fine);
+    ASSERT_TRUE(ignored);
+    EXPECT_TRUE(ignored->ok) << ignored->worstTensor;
+    const auto seen = compareOutcomes(withGradient(1e-13F, 1), withGradient(0, 1), fine);
+    ASSERT_TRUE(seen);
+    EXPECT_FALSE(seen->ok);
+}
+
 TEST(CompareOutcomes, AdamsStepOfAGradientWhoseSignIsRoundingIsNoDifference)
 {
     RunOutcome got = outcomeOf(1, 1);

@@ -158,6 +158,23 @@ TEST(Clipping, UnderEveryPlanOfTheGalleryIsThatOfOneDevice)
     std::printf("%d plans ran\n", ran);
 }
 
+TEST(Clipping, IsJudgedInDoublePrecision)
+{
+    const GraphSnapshot graph = clippedStep(kClippedGpt, 0.05);
+    const auto reference = loweredRows(graph, "", 1);
+    const auto table = galleryTable("zero2:micro-batches=2", graph, 4);
+    ASSERT_TRUE(reference && table);
+    const auto plan = loweredRows(graph, print(*table), 4);
+    ASSERT_TRUE(plan) << describe(plan.error());
+    const auto got = runOnCpu(*plan, clippingRun(2));
+    ASSERT_TRUE(got) << describe(got.error());
+    const auto report = checkAgainst(*reference, *plan, *got, clippingRun(2));
+    ASSERT_TRUE(report) << describe(report.error());
+    EXPECT_TRUE(report->ok) << report->worstTensor;
+    ASSERT_TRUE(report->inDouble);
+    EXPECT_LT(*report->inDouble, 1e-12);
+}
+
 TEST(Clipping, OfScaledNarrowGradientsIsThatOfOneDevice)
 {
     const GraphSnapshot graph = clippedStep(kClippedGpt, 0.05);
