@@ -190,8 +190,8 @@ constexpr double kHopeless = 256;
 /// In Float64: room for sums in another order behind a hundred normalisations, which multiply what comes in
 /// by up to 1e6.
 constexpr CheckTolerances kInDouble{1e-9, 1e-9, 1e-9, 1e-9, 1e-9};
-/// A unit in the last place of a Float32, in those of a Float64: what sums in the plan's order differ by there
-/// tells what they differ by in Float32, also where the unpartitioned model rounds nothing at all.
+/// A unit in the last place of a Float32, in those of a Float64: what sums in the plan's order differ by
+/// there tells what they differ by in Float32, also where the unpartitioned model rounds nothing at all.
 constexpr double kFloat32PerDouble = 0x1p29;
 /// In Float32, below which nobody looks further where that takes long: less than a weight that missed an
 /// update is off by.

@@ -23,13 +23,13 @@ TEST(ProgramBuilder, NoMarkPartsWhatIsLaunchedTogether)
     std::int32_t last = value();
     std::vector<std::int32_t> marks;
     // Element by element, each of what the one before made: one launch; then a sum, which is another.
-    for (const OperatorKind kind : {OperatorKind::Relu, OperatorKind::Sigmoid, OperatorKind::Tanh,
-             OperatorKind::ReduceSum}) {
+    for (const OperatorKind kind :
+        {OperatorKind::Relu, OperatorKind::Sigmoid, OperatorKind::Tanh, OperatorKind::ReduceSum}) {
         const OperatorId op{static_cast<std::int32_t>(graph.operators.size())};
         graph.operators.push_back({.name = nameOf(kind), .kind = kind});
         const std::int32_t made = value();
-        builder.emit(device, block,
-            {.kind = InstructionKind::Kernel, .op = op, .inputs = {last}, .outputs = {made}});
+        builder.emit(
+            device, block, {.kind = InstructionKind::Kernel, .op = op, .inputs = {last}, .outputs = {made}});
         last = made;
         marks.push_back(builder.mark(block));
     }
