@@ -323,6 +323,9 @@ private:
             const std::int32_t dimension = cutDimension(op.annotation, terms, identifier);
             if (roleOf(input) == BatchRole::Same && askForSlices(input, dimension))
                 continue;
+            // Made whole and read in slices, it is made once.
+            if (roleOf(input) == BatchRole::Same && m_producer[at(input)] && runOnce(input))
+                continue;
             // A constant is simply read in slices; but the gradient of what is trained would come in slices
             // too, and a weight stays whole.
             const bool stays = m_graph.at(input).role == TensorRole::Weight || m_graph.loss.valid();

@@ -444,6 +444,26 @@ TEST(Batch, AsksForSlicesOfWhatIsExpandedToIt)
     expectSlicesMeet(batch, model.graph);
 }
 
+TEST(Batch, ReadsSlicesOfWhatIsMadeWholeOnce)
+{
+    // Padded to the length of the batch: the parts of what is read are not as long as those of what is made.
+    Model model;
+    model.tensor("x", {8, 2}, Role::Input)
+        .tensor("short", {6, 2}, Role::Input)
+        .tensor("w", {2}, Role::Weight)
+        .op(Kind::Pad, "b[met] e -> b[share] e; b: 1 by 1 at 0 of 8", {"short"}, "padded", {8, 2}, {0})
+        .op(Kind::Neg, "b e -> b e", {"padded"}, "y", {8, 2}, {0})
+        .op(Kind::Mul, "b e, e -> b e", {"x", "w"}, "z", {8, 2}, {0})
+        .op(Kind::Mul, "b e, b e -> b e", {"y", "z"}, "product", {8, 2}, {1})
+        .op(Kind::ReduceSum, "b+ e+ -> 1", {"product"}, "loss", {}, {0})
+        .train("loss");
+    const BatchInfo batch = analyseBatch(model.graph);
+    EXPECT_EQ(batch.mostMicroBatches, 8) << batch.limitedBy;
+    EXPECT_EQ(roleOf(batch, model, "padded"), "step");
+    EXPECT_EQ(roleOf(batch, model, "y"), "split:0");
+    expectSlicesMeet(batch, model.graph);
+}
+
 TEST(Batch, ReadsSlicesOfConstantsButNotOfWeights)
 {
     const auto build = [](Role role) {
