@@ -79,7 +79,7 @@ struct UnaryKernel {
         switch (function) {
 #define PLANLOOM_RUN_FUNCTION(Name)                                                                          \
     case UnaryFunction::Name:                                                                                \
-        result = of<unary::Name>(value);                                                                     \
+        result = of<unary::Name>(value, i);                                                                  \
         break;
             PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
             PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_RUN_FUNCTION)
@@ -88,30 +88,30 @@ struct UnaryKernel {
         case UnaryFunction::Dropped:
             break;
         }
-        store(made, i, dy.data == nullptr ? result : at(dy, i) * result);
+        store(made, i, result);
     }
-    template<typename Function> PLANLOOM_INLINE float of(float value) const
+    template<typename Function> PLANLOOM_INLINE float of(float value, std::int64_t i) const
     {
         if (dy.data == nullptr)
             return Function::value(value, parameters);
         if constexpr (Function::kFromValue)
             if (fromValue)
-                return Function::slopeOfValue(value, parameters);
-        return Function::slope(value, parameters);
+                return unary::gradient<Function>(at(dy, i), Function::slopeOfValue(value, parameters));
+        return unary::gradient<Function>(at(dy, i), Function::slope(value, parameters));
     }
 };
 
 enum class BinaryFunction : std::int32_t { Add, Sub, Mul, Div, Pow, Min, Max, PRelu, FloorMod, TruncatedMod };
 
-/// f(a, b), or its slope in a or in b.
-PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, float a, float b)
+/// f(a, b), or the gradient of a or of b, whose slope is asked for, from that of f(a, b).
+PLANLOOM_INLINE float binaryOf(BinaryFunction function, std::int32_t slope, float a, float b, float dy)
 {
     switch (function) {
 #define PLANLOOM_RUN_FUNCTION_OF_TWO(Name)                                                                   \
     case BinaryFunction::Name:                                                                               \
         return slope < 0 ? binary::Name::value(a, b)                                                         \
-            : slope == 0 ? binary::Name::slope<0>(a, b)                                                      \
-                         : binary::Name::slope<1>(a, b);
+            : slope == 0 ? binary::gradient<binary::Name, 0>(dy, binary::Name::slope<0>(a, b))               \
+                         : binary::gradient<binary::Name, 1>(dy, binary::Name::slope<1>(a, b));
         PLANLOOM_RUN_FUNCTION_OF_TWO(Add)
         PLANLOOM_RUN_FUNCTION_OF_TWO(Sub)
         PLANLOOM_RUN_FUNCTION_OF_TWO(Mul)
@@ -142,8 +142,8 @@ struct BinaryKernel {
         nest.find(i, places);
         const float first = a.data == nullptr ? 1 : at(a, places[0]);
         const float second = b.data == nullptr ? 1 : at(b, places[1]);
-        const float value = binaryOf(function, slope, first, second);
-        store(made, i, dy.data == nullptr ? value : at(dy, i) * value);
+        const float gradient = dy.data == nullptr ? 1 : at(dy, i);
+        store(made, i, binaryOf(function, slope, first, second, gradient));
     }
 };
 

@@ -241,9 +241,8 @@ struct ReduceKernel {
         const float value = at(x, places[0]);
         if (slope < 0)
             return value;
-        return value
-            * binaryOf(function, slope, a.data == nullptr ? 1.0f : at(a, places[1]),
-                b.data == nullptr ? 1.0f : at(b, places[2]));
+        return binaryOf(function, slope, a.data == nullptr ? 1.0f : at(a, places[1]),
+            b.data == nullptr ? 1.0f : at(b, places[2]), value);
     }
     template<typename Team>
     PLANLOOM_INLINE void finish(

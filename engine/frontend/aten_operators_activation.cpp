@@ -1,3 +1,4 @@
+#include "engine/frontend/aten_formula.h"
 #include "engine/frontend/aten_operators.h"
 
 #include <cmath>
@@ -67,17 +68,21 @@ Result<void> atenGelu(AtenContext &context)
     return context.finishOnnx("Gelu", {x}, {{"approximate", approximate}});
 }
 
-/// log(1 + exp(beta x)) / beta. Above the threshold PyTorch takes x itself, which is the same number there.
+/// log(1 + exp(beta x)) / beta; where beta x is above the threshold, x itself.
 Result<void> atenSoftplus(AtenContext &context)
 {
+    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const double beta, context.real("beta", 1));
-    if (beta == 1)
-        return context.finish(OperatorKind::Softplus, {x});
-    const TensorId factor = context.scalar(context.typeOf(x).dataType, beta);
-    TRY(const TensorId scaled, context.make(OperatorKind::Mul, {x, factor}, {}, {}, "scaled"));
-    TRY(const TensorId soft, context.make(OperatorKind::Softplus, {scaled}, {}, {}, "softplus"));
-    return context.finish(OperatorKind::Div, {soft, factor});
+    TRY(const double threshold, context.real("threshold", 20));
+    const auto scaled = beta == 1 ? AtenFormula::Made(x) : f.mul(x, beta);
+    const auto soft = f.of(OperatorKind::Softplus, scaled);
+    const auto made = beta == 1 ? soft : f.div(soft, beta);
+    // Where exp(-threshold) is below half a unit in the last place of 1, both are the same number.
+    const double unit = context.typeOf(x).dataType == DataType::Float64 ? 0x1p-53 : 0x1p-24;
+    if (std::exp(-threshold) < unit)
+        return f.finish(made);
+    return f.finish(f.where(f.greater(scaled, threshold), x, made));
 }
 
 /// log(1 / (1 + exp(-x)))

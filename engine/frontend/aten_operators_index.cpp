@@ -271,6 +271,26 @@ Result<void> pixelShuffle(AtenContext &context)
     return context.finishOnnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
 }
 
+/// [n g*c ..] -> [n c*g ..]
+Result<void> channelShuffle(AtenContext &context)
+{
+    TRY(TensorId x, context.tensor("self"));
+    TRY(const std::int64_t groups, context.integer("groups"));
+    const Shape shape = context.shapeOf(x);
+    if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0)
+        return context.invalid(std::to_string(groups) + " groups do not divide " + toString(shape));
+    Shape apart = shape;
+    apart[1] = shape[1] / groups;
+    apart.insert(apart.begin() + 1, groups);
+    TRY(x, context.reshape(x, std::move(apart), "groups"));
+    std::vector<std::int64_t> order(shape.size() + 1);
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::swap(order[1], order[2]);
+    TRY(x, context.permute(x, std::move(order), "order"));
+    TRY(const TensorId y, context.reshape(x, shape, ""));
+    return context.bind(0, y);
+}
+
 /// [.. c h*r w*r] -> [.. c*r*r h w]
 Result<void> pixelUnshuffle(AtenContext &context)
 {
@@ -304,7 +324,8 @@ AtenHandler findAtenIndex(std::string_view name)
         {"index_select", indexSelect}, {"index", atenIndex}, {"_unsafe_index", atenIndex},
         {"index_put", indexPut}, {"_unsafe_index_put", indexPut}, {"nonzero", atenNonZero},
         {"masked_select", maskedSelect}, {"tril", triangle<false>}, {"triu", triangle<true>},
-        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle}};
+        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
+        {"channel_shuffle", channelShuffle}, {"native_channel_shuffle", channelShuffle}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

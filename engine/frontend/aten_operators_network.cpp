@@ -85,6 +85,30 @@ Result<void> outerProduct(AtenContext &context)
     return context.finish(OperatorKind::Mul, {column, b});
 }
 
+/// Sums over the last dimensions of both.
+Result<void> innerProduct(AtenContext &context)
+{
+    TRY(TensorId a, context.tensor("self"));
+    TRY(TensorId b, context.tensor("other"));
+    if (context.rankOf(a) == 0 || context.rankOf(b) == 0)
+        return context.finish(OperatorKind::Mul, {a, b});
+    Shape shape = context.shapeOf(a);
+    const std::int64_t summed = shape.back();
+    shape.pop_back();
+    const Shape &other = context.shapeOf(b);
+    if (other.back() != summed)
+        return context.invalid(
+            toString(context.shapeOf(a)) + " and " + toString(other) + " end in different sizes");
+    const std::int64_t rows = elementCount(shape);
+    shape.insert(shape.end(), other.begin(), other.end() - 1);
+    TRY(a, context.reshape(a, {rows, summed}, "rows"));
+    TRY(b, context.reshape(b, {elementCount(other) / std::max<std::int64_t>(1, summed), summed}, "columns"));
+    TRY(b, context.permute(b, {1, 0}, "transposed"));
+    TRY(const TensorId product, context.make(OperatorKind::MatMul, {a, b}, {}, {}, "product"));
+    TRY(const TensorId y, context.reshape(product, std::move(shape), ""));
+    return context.bind(0, y);
+}
+
 Result<void> atenEinsum(AtenContext &context)
 {
     TRY(const std::string equation, context.text("equation", ""));
@@ -279,8 +303,8 @@ AtenHandler findAtenNetwork(std::string_view name)
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"mm", matrixProduct},
         {"_grouped_mm", groupedProduct}, {"bmm", matrixProduct}, {"matmul", matrixProduct},
         {"mv", matrixProduct}, {"dot", matrixProduct}, {"linear", atenLinear}, {"addmm", atenAddmm},
-        {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv}, {"outer", outerProduct}, {"einsum", atenEinsum},
-        {"scaled_dot_product_attention", atenAttention},
+        {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv}, {"outer", outerProduct}, {"inner", innerProduct},
+        {"einsum", atenEinsum}, {"scaled_dot_product_attention", atenAttention},
         {"_scaled_dot_product_flash_attention_for_cpu", atenAttention},
         {"_scaled_dot_product_flash_attention", atenAttention},
         {"_scaled_dot_product_efficient_attention", atenAttention},

@@ -368,16 +368,11 @@ Result<void> atenTrace(AtenContext &context)
 }
 
 /// The last dimension as a diagonal of two new ones, among zeros: picks of it with a zero behind it.
-Result<void> diagonalEmbedding(AtenContext &context)
+Result<void> finishEmbedded(
+    AtenContext &context, TensorId x, std::int64_t offset, std::int64_t rows, std::int64_t columns)
 {
     AtenFormula f(context);
-    TRY(const TensorId x, context.tensor("self"));
     const std::int64_t rank = context.rankOf(x) + 1;
-    TRY(const std::int64_t offset, context.integer("offset", 0));
-    TRY(const std::int64_t rows, context.dimension("dim1", rank, -2));
-    TRY(const std::int64_t columns, context.dimension("dim2", rank, -1));
-    if (rank < 2 || rows == columns)
-        return context.invalid("a diagonal is of two dimensions");
     const std::int64_t count = context.shapeOf(x).back();
     const std::int64_t size = count + std::abs(offset);
     Axes places(axisIndex(size * size), count);
@@ -392,6 +387,74 @@ Result<void> diagonalEmbedding(AtenContext &context)
     for (std::int64_t d = 0; d < rank; ++d)
         order[axisIndex(d)] = d == rows ? rank - 2 : d == columns ? rank - 1 : next++;
     return f.finish(f.permute(square, order));
+}
+
+Result<void> diagonalEmbedding(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    const std::int64_t rank = context.rankOf(x) + 1;
+    TRY(const std::int64_t offset, context.integer("offset", 0));
+    TRY(const std::int64_t rows, context.dimension("dim1", rank, -2));
+    TRY(const std::int64_t columns, context.dimension("dim2", rank, -1));
+    if (rank < 2 || rows == columns)
+        return context.invalid("a diagonal is of two dimensions");
+    return finishEmbedded(context, x, offset, rows, columns);
+}
+
+/// The diagonal of a matrix, or a matrix with this diagonal.
+Result<void> atenDiag(AtenContext &context)
+{
+    TRY(const TensorId x, context.tensor("self"));
+    TRY(const std::int64_t offset, context.integer("diagonal", 0));
+    if (context.rankOf(x) == 1)
+        return finishEmbedded(context, x, offset, 0, 1);
+    if (context.rankOf(x) != 2)
+        return context.invalid("a diagonal is of two dimensions");
+    TRY(const TensorId y, diagonalOf(context, x, offset, 0, 1));
+    return context.bind(0, y);
+}
+
+/// Matrices along the diagonal of one, among zeros; a vector is a row.
+Result<void> blockDiagonal(AtenContext &context)
+{
+    AtenFormula f(context);
+    TRY(const auto blocks, context.tensors("tensors"));
+    std::vector<Shape> shapes;
+    std::int64_t columns = 0;
+    for (const TensorId block : blocks) {
+        Shape shape = context.shapeOf(block);
+        if (shape.size() > 2)
+            return context.invalid("a block is a matrix, not of " + toString(shape));
+        shape.insert(shape.begin(), 2 - shape.size(), 1);
+        columns += shape[1];
+        shapes.push_back(std::move(shape));
+    }
+    std::vector<AtenTerm> rows;
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        const std::int64_t own = shapes[i][1];
+        rows.emplace_back(f.pad(f.reshape(blocks[i], shapes[i]), 1, before, columns - before - own, 0));
+        before += own;
+    }
+    return f.finish(f.concat(rows, 0));
+}
+
+/// The area below the line through the values of a dimension, evenly `dx` apart: all of it, or up to each
+/// value but the first.
+template<bool Running> Result<void> atenTrapezoid(AtenContext &context)
+{
+    AtenFormula f(context);
+    if (context.given("x"))
+        return context.keepUnknown("areas below values that are unevenly apart are not computed");
+    TRY(const TensorId y, context.tensor("y"));
+    TRY(const double apart, context.real("dx", 1));
+    TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(y), -1));
+    const std::int64_t count = context.shapeOf(y)[axisIndex(axis)];
+    if (count < 2)
+        return context.keepUnknown("the area below a single value is not computed");
+    const auto ends = f.add(f.slice(y, axis, 1, count), f.slice(y, axis, 0, count - 1));
+    const auto areas = f.mul(ends, apart / 2);
+    return f.finish(Running ? f.runningSum(areas, axis) : f.sum(areas, {axis}));
 }
 
 /// Elements of all of x as one list.
@@ -528,9 +591,10 @@ AtenHandler findAtenSpecial(std::string_view name)
         {"cross", crossProduct}, {"nansum", nanSum}, {"count_nonzero", countNonZero},
         {"bucketize", atenBucketize}, {"searchsorted", searchSorted}, {"diagonal", atenDiagonal},
         {"diagonal_copy", atenDiagonal}, {"trace", atenTrace}, {"diag_embed", diagonalEmbedding},
-        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
-        {"bilinear", atenBilinear}, {"_trilinear", trilinear}, {"linalg_vecdot", vectorProduct},
-        {"vdot", vectorProduct}};
+        {"diag", atenDiag}, {"block_diag", blockDiagonal}, {"cumulative_trapezoid", atenTrapezoid<true>},
+        {"trapezoid", atenTrapezoid<false>}, {"take", atenTake}, {"linspace", atenLinspace},
+        {"addbmm", atenAddbmm}, {"addr", atenAddr}, {"bilinear", atenBilinear}, {"_trilinear", trilinear},
+        {"linalg_vecdot", vectorProduct}, {"vdot", vectorProduct}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -44,21 +44,23 @@ PLANLOOM_INLINE void slopeLoop(const T *dy, const T *a, std::int64_t stepA, cons
     if (direct != nullptr) {
         if (stepA == 1 && stepB == 1) {
             for (std::int64_t i = 0; i < count; ++i)
-                direct[i] = dy[i] * Function::template slope<Side>(a[i], b[i]);
+                direct[i] = gradient<Function, Side>(dy[i], Function::template slope<Side>(a[i], b[i]));
         } else {
             for (std::int64_t i = 0; i < count; ++i)
-                direct[i] = dy[i] * Function::template slope<Side>(a[i * stepA], b[i * stepB]);
+                direct[i] = gradient<Function, Side>(
+                    dy[i], Function::template slope<Side>(a[i * stepA], b[i * stepB]));
         }
     } else if (stepD == 0) {
         double sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (std::int64_t i = 0; i < count; ++i)
-            sum += static_cast<double>(dy[i] * Function::template slope<Side>(a[i * stepA], b[i * stepB]));
+            sum += static_cast<double>(
+                gradient<Function, Side>(dy[i], Function::template slope<Side>(a[i * stepA], b[i * stepB])));
         *sums += sum;
     } else {
         for (std::int64_t i = 0; i < count; ++i)
-            sums[i * stepD] +=
-                static_cast<double>(dy[i] * Function::template slope<Side>(a[i * stepA], b[i * stepB]));
+            sums[i * stepD] += static_cast<double>(
+                gradient<Function, Side>(dy[i], Function::template slope<Side>(a[i * stepA], b[i * stepB])));
     }
 }
 

@@ -91,4 +91,19 @@ PLANLOOM_BINARY_FUNCTION(PRelu, a<T(0) ? b * a : a, a> T(0) ? T(1) : b, kBoth, a
 PLANLOOM_BINARY_FUNCTION(FloorMod, a - b * std::floor(a / b), T(1), kNone, -std::floor(a / b), kBoth)
 PLANLOOM_BINARY_FUNCTION(TruncatedMod, std::fmod(a, b), T(1), kNone, -std::trunc(a / b), kBoth)
 
+/// Functions that one operand alone decides in places, as those of one operand are constant in some.
+template<typename Function, int Side> inline constexpr bool kIsFlatInPlaces = false;
+template<int Side> inline constexpr bool kIsFlatInPlaces<Min, Side> = true;
+template<int Side> inline constexpr bool kIsFlatInPlaces<Max, Side> = true;
+template<> inline constexpr bool kIsFlatInPlaces<PRelu, 1> = true;
+
+/// The gradient of an operand from that of f(a, b), where the slope is known.
+template<typename Function, int Side, typename T> PLANLOOM_INLINE T gradient(T dy, T slope)
+{
+    if constexpr (kIsFlatInPlaces<Function, Side>)
+        return slope == T(0) ? T(0) : dy * slope;
+    else
+        return dy * slope;
+}
+
 } // namespace planloom::binary

@@ -21,7 +21,7 @@ template<typename Function, typename T>
 PLANLOOM_INLINE void slopeLoop(const T *dy, const T *x, T *dx, std::int64_t count, const Parameters<T> &p)
 {
     for (std::int64_t i = 0; i < count; ++i)
-        dx[i] = dy[i] * Function::slope(x[i], p);
+        dx[i] = gradient<Function>(dy[i], Function::slope(x[i], p));
 }
 
 template<typename Function, typename T>
@@ -29,7 +29,7 @@ PLANLOOM_INLINE void valueSlopeLoop(
     const T *dy, const T *y, T *dx, std::int64_t count, const Parameters<T> &p)
 {
     for (std::int64_t i = 0; i < count; ++i)
-        dx[i] = dy[i] * Function::slopeOfValue(y[i], p);
+        dx[i] = gradient<Function>(dy[i], Function::slopeOfValue(y[i], p));
 }
 
 /// The loops of one function; those of the frequent ones on float are specialised below.

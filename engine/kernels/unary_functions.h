@@ -157,6 +157,28 @@ struct GeluTanh {
     }
 };
 
+/// Functions that are constant in places: no gradient comes through there, not even one that is no number,
+/// such as that of a root at 0 behind a bound.
+template<typename Function> inline constexpr bool kIsFlatInPlaces = false;
+template<> inline constexpr bool kIsFlatInPlaces<Ceil> = true;
+template<> inline constexpr bool kIsFlatInPlaces<Clip> = true;
+template<> inline constexpr bool kIsFlatInPlaces<Floor> = true;
+template<> inline constexpr bool kIsFlatInPlaces<HardSigmoid> = true;
+template<> inline constexpr bool kIsFlatInPlaces<HardSwish> = true;
+template<> inline constexpr bool kIsFlatInPlaces<Relu> = true;
+template<> inline constexpr bool kIsFlatInPlaces<Round> = true;
+template<> inline constexpr bool kIsFlatInPlaces<Sign> = true;
+template<> inline constexpr bool kIsFlatInPlaces<ThresholdedRelu> = true;
+
+/// The gradient of x from that of f(x), where the slope is known.
+template<typename Function, typename T> PLANLOOM_INLINE T gradient(T dy, T slope)
+{
+    if constexpr (kIsFlatInPlaces<Function>)
+        return slope == T(0) ? T(0) : dy * slope;
+    else
+        return dy * slope;
+}
+
 // All of them, by the name that their operator kind has, too; Gelu is GeluErf or GeluTanh. (The formatter
 // would lay such lists out anew each time.) First those that integers have as well.
 // clang-format off

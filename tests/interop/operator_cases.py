@@ -531,6 +531,8 @@ add("trace", lambda x: torch.trace(x) * x.mean(), of(real, BATCH, 5))
 add("diagonal", lambda x: torch.diagonal(x, 1, -2, -1), of(real, BATCH, 5, 4))
 add("diag_embed", lambda x: torch.diag_embed(x, 1), of(real, BATCH, 5))
 add("diag", lambda x: torch.diag(x), of(real, 5, 4))
+add("diag of a vector", lambda x: torch.diag(x[0], -1), of(real, 5, 4))
+add("root behind bounds", lambda x: torch.sqrt(torch.clamp(x, 0)).clamp(min=0.01), of(real, BATCH, 6))
 add("logaddexp", lambda x, y: torch.logaddexp(x, y), of(real, BATCH, 5), of(real, BATCH, 5))
 add("logaddexp2", lambda x, y: torch.logaddexp2(x, y), of(real, BATCH, 5), of(real, BATCH, 5))
 add("xlogy", lambda x, y: torch.xlogy(x, y.exp()), of(real, BATCH, 5), of(real, BATCH, 5))
@@ -612,4 +614,6 @@ STORED = {
                         "avg_pool3d divisor"],
     "operators_special": ["diagonal", "diag_embed", "logaddexp", "xlogy", "atan2", "nan_to_num", "logit eps", "softshrink",
                           "bucketize", "cross", "bilinear"],
+    "operators_elements": ["softplus", "root behind bounds", "absolute", "inner", "diag", "diag of a vector", "channel_shuffle",
+                           "block_diag", "cumulative_trapezoid", "trapezoid"],
 }

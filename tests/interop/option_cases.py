@@ -23,9 +23,10 @@ WHOLE_BATCH = set()  # cases that compute over the batch as a whole: micro-batch
 class OneOperator(nn.Module):
     """The mean over the batch of a weighted sum of squares of what `function` makes of scaled inputs and of weights."""
 
-    def __init__(self, function, scales, weights, buffers):
+    def __init__(self, function, scales, weights, buffers, reference=None):
         super().__init__()
         self.function = function
+        self.reference = reference  # the same function, where PyTorch's gradient of `function` is not its derivative
         self.scales = nn.ParameterList(scales)
         self.weights = nn.ParameterList(weights)
         for name, value in buffers.items():
@@ -44,7 +45,7 @@ class OneOperator(nn.Module):
         return sum(losses[1:], losses[0])
 
 
-def add(name, function, *shapes, weights=(), buffers=None, draw=torch.randn, whole=False):
+def add(name, function, *shapes, weights=(), buffers=None, draw=torch.randn, whole=False, reference=None):
     """`shapes` of the inputs without the batch; a tensor in their place is an input as it is, without a scale."""
     def make():
         torch.manual_seed(3)
@@ -57,7 +58,7 @@ def add(name, function, *shapes, weights=(), buffers=None, draw=torch.randn, who
                 inputs.append(draw(BATCH, *shape))
                 scales.append(nn.Parameter(1 + 0.3 * torch.rand(*shape)))
         stored = [nn.Parameter(w if torch.is_tensor(w) else 0.5 * torch.randn(*w)) for w in weights]
-        return OneOperator(function, scales, stored, buffers or {}), tuple(inputs)
+        return OneOperator(function, scales, stored, buffers or {}, reference), tuple(inputs)
     CASES[name] = make
     if whole:
         WHOLE_BATCH.add(name)
@@ -398,7 +399,7 @@ add("cond_nested", lambda x, w: torch.cond(
 add("while", lambda x, w: while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, torch.tanh(y @ w)), (torch.tensor(0), x))[1], (5, 4),
     weights=[(4, 4)])
 add("while_not_once", lambda x, w: while_loop(lambda i, y: i < 0, lambda i, y: (i + 1, torch.tanh(y @ w)), (torch.tensor(0), x @ w))[1],
-    (5, 4), weights=[(4, 4)])
+    (5, 4), weights=[(4, 4)], reference=lambda x, w: x @ w)
 
 
 # --- rows that a mask chooses, in parts ----------------------------------------------------------------------------

@@ -82,7 +82,8 @@ TEST_P(Pt2Programs, HavePyTorchsLossAndGradients)
         }
         ASSERT_TRUE(runner.run());
         const double expected = numberAt(values.at("loss"), 0);
-        EXPECT_NEAR(runner.get(loss), expected, 1e-5 * std::abs(expected));
+        // The terms of a small loss cancel.
+        EXPECT_NEAR(runner.get(loss), expected, 1e-5 * std::max(std::abs(expected), 0.1));
         double largestOfAll = 0; // beside it, a gradient that cancels to nothing is rounding
         for (const auto &[name, array] : values) {
             for (std::size_t k = 0; name.starts_with("grad.") && k < array.bytes.size() / sizeof(float); ++k)
@@ -135,6 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Operators, Pt2Programs,
         Program{"operators_buffers", "operators_buffers", {}, 9},
         Program{"operators_ctc", "operators_ctc", {}, 6},
         Program{"operators_ctc_core", "operators_ctc", {}, 6},
+        Program{"operators_elements", "operators_elements", {}, 22},
         Program{"operators_losses", "operators_losses", {}, 24},
         Program{"operators_norms", "operators_norms", {}, 46},
         Program{"operators_order", "operators_order", {}, 16},

@@ -60,8 +60,8 @@ Numbers run(const OperatorExample &what, std::size_t slot = 0)
     return made ? *made : Numbers{};
 }
 
-/// Gradients of the inputs of an example, all output gradients being 1.
-std::vector<Numbers> gradients(const OperatorExample &what)
+/// Gradients of the inputs of an example, all output gradients being the same.
+std::vector<Numbers> gradients(const OperatorExample &what, double ofOutputs = 1)
 {
     const auto graph = graphOf(what);
     EXPECT_TRUE(graph) << describe(graph.error());
@@ -71,7 +71,7 @@ std::vector<Numbers> gradients(const OperatorExample &what)
     for (std::size_t slot = 0; slot < graph->operators[0].outputs.size(); ++slot) {
         const TensorId id = backward.inputs[slot];
         for (std::int64_t i = 0; i < elementCount(graph->at(id).type.shape); ++i)
-            setNumber(values[static_cast<std::size_t>(id.index)], graph->at(id).type.dataType, i, 1);
+            setNumber(values[static_cast<std::size_t>(id.index)], graph->at(id).type.dataType, i, ofOutputs);
     }
     for (const Operator &op : graph->operators) {
         const auto ran = runParts(*graph, op, {}, values);
@@ -244,6 +244,17 @@ TEST(Gradients, OfTiesAndKinksFollowPyTorch)
                                  "kernel_shape", std::vector<std::int64_t>{2}),
                   "strides", std::vector<std::int64_t>{2}))[0],
         (Numbers{1, 0, 0, 1}));
+}
+
+TEST(Gradients, ThatAreNoNumbersDoNotComeThroughWhereAFunctionIsConstant)
+{
+    using enum OperatorKind;
+    const OperatorExample bounded = with(example(Clip, {floats({-1, 0.5, 2})}), "min", 0.0);
+    const double infinite = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(gradients(bounded, infinite)[0], (Numbers{0, infinite, infinite}));
+    EXPECT_EQ(gradients(example(Relu, {floats({-1, 2})}), infinite)[0], (Numbers{0, infinite}));
+    EXPECT_EQ(gradients(example(Max, {floats({1, 2}), floats({3, 1})}), infinite),
+        (std::vector<Numbers>{{0, infinite}, {infinite, 0}}));
 }
 
 TEST(MaxPool, IsTheLargestElementOfEveryWindowAndGivesItsGradientToTheFirstOfEquals)
