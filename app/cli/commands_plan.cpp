@@ -29,6 +29,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -212,7 +213,6 @@ json searchToJson(const PlanAnswer &solved)
                 {"simulated_peak_bytes", plan.simulatedPeak}, {"at_seconds", plan.at}});
     return {{"plan", toString(search.best.configuration)}, {"rows", rows}, {"fits", search.fits},
         {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
-        {"proven_seconds", search.provenSeconds()},
         {"bound_of", search.isOfOthers() ? "equal stages" : "all"}, {"configurations", search.configurations},
         {"priced", search.seen.size()}, {"simulated", seen}, {"memory_limit_bytes", search.memoryLimit},
         {"least_peak_bytes", search.leastPeak}, {"least_needed_bytes", search.leastNeeded},
@@ -224,17 +224,13 @@ void printSearch(const PlanAnswer &solved)
     if (!solved.search)
         return;
     const SearchResult &search = *solved.search;
-    const std::string proven = search.provenSeconds() < search.best.seconds
-        ? " (" + secondsText(search.provenSeconds()) + " one that is no faster in simulation)"
-        : "";
-    std::printf("  found          %s: %s in the search's model%s, none of %s%s below %s",
-        toString(search.best.configuration).c_str(), secondsText(search.best.seconds).c_str(), proven.c_str(),
-        counted(search.configurations, "configuration").c_str(),
+    std::printf("  found          %s: none of %s%s is likely below %s",
+        toString(search.best.configuration).c_str(), counted(search.configurations, "configuration").c_str(),
         search.isOfOthers() ? " with equal stages" : "", secondsText(search.bound).c_str());
     if (search.isOfOthers())
         std::printf("\n");
     else
-        std::printf(": gap at most %.1f%%\n", search.gap() * 100);
+        std::printf(": gap about %.1f%% at most\n", search.gap() * 100);
     if (search.cannotFit())
         std::printf("  memory         nothing fits %s: every plan takes %s of some device at least; this is "
                     "about the least that was found\n",
@@ -399,8 +395,11 @@ Result<int> runSolve(const Arguments &arguments)
     }
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;
-    const double bound = stepBound(execution, costModelOf(solved->cluster));
-    const double gap = summary.stepSeconds > 0 ? 1 - bound / summary.stepSeconds : 0;
+    // What a search says of the plans beside its own is nearer than what the work alone takes.
+    const bool searched = solved->search && solved->search->fits && !solved->search->isOfOthers();
+    const double bound =
+        searched ? solved->search->bound : stepBound(execution, costModelOf(solved->cluster));
+    const double gap = summary.stepSeconds > 0 ? std::max(0.0, 1 - bound / summary.stepSeconds) : 0;
     std::vector<std::string> warnings;
     for (const RowWarning &warning : solved->warnings)
         warnings.push_back(rowWords(warning.row.index) + ": " + warning.sentence);
@@ -433,9 +432,11 @@ Result<int> runSolve(const Arguments &arguments)
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
     printSearch(*solved);
-    std::printf(
-        "  step           %s (no plan of this step on these devices is below %s: gap at most %.1f%%)\n",
-        secondsText(summary.stepSeconds).c_str(), secondsText(bound).c_str(), gap * 100);
+    std::printf("  step           %s", secondsText(summary.stepSeconds).c_str());
+    if (!searched)
+        std::printf(" (no plan of this step on these devices is below %s: gap at most %.1f%%)",
+            secondsText(bound).c_str(), gap * 100);
+    std::printf("\n");
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
     std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
     if (execution.updates > 1)

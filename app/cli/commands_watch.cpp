@@ -90,7 +90,7 @@ std::string wordsOf(const LiveReport &report)
         char gap[32];
         std::snprintf(gap, sizeof gap, "%.1f%%", better->gap() * 100);
         words += toString(better->best.configuration) + ", " + secondsText(better->best.simulatedSeconds)
-            + ", gap at most " + gap;
+            + ", gap about " + gap;
     } else if (const auto error = report.answer->firstError()) {
         words += describe(*error);
     } else if (report.answer->isTimed()) {

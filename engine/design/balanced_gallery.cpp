@@ -123,7 +123,7 @@ Result<PlanAnswerSnapshot> balancedPlanOf(
         addRoom(**answer, measure);
         TRY(const GalleryPlan plan,
             galleryPlan(request.gallery, gallery, *request.model, (*answer)->deviceCount,
-                costModelOf((*answer)->cluster), &measure));
+                costModelOf((*answer)->cluster), &measure, usualPrecision((*answer)->cluster)));
         next.gallery.clear();
         next.table = TableDocument(print(plan.table) + rows);
     }

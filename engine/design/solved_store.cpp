@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char *kSolvedFormat = "planloom-solved-2";
+constexpr const char *kSolvedFormat = "planloom-solved-3";
 constexpr const char *kSolvedEnding = ".solved";
 constexpr std::uintmax_t kMostSolvedBytes = 16u << 20;
 constexpr std::size_t kMostSolvedFiles = 1000;
@@ -169,7 +169,8 @@ std::string solvedText(const SearchResult &result)
     for (const SearchMoment &moment : result.course)
         course.push_back({moment.at, moment.best, moment.bound});
     const json out{{"rows", print(result.rows)}, {"best", planToJson(result.best)}, {"fits", result.fits},
-        {"bound", result.bound}, {"configurations", result.configurations}, {"least_peak", result.leastPeak},
+        {"bound", result.bound}, {"model_bound", result.modelBound},
+        {"configurations", result.configurations}, {"least_peak", result.leastPeak},
         {"least_needed", result.leastNeeded}, {"memory_limit", result.memoryLimit},
         {"seconds", result.searchSeconds}, {"seen", std::move(seen)}, {"course", std::move(course)}};
     const std::string body = out.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -194,6 +195,7 @@ Result<SearchResult> solvedOf(const std::string &text)
     result.best = reader.plan(from.at("best"));
     result.fits = from.value("fits", json(nullptr)) == json(true);
     result.bound = reader.number(from, "bound", 0.0);
+    result.modelBound = reader.number(from, "model_bound", 0.0);
     result.configurations = reader.number<std::int64_t>(from, "configurations", 1);
     result.leastPeak = reader.number<std::int64_t>(from, "least_peak", 0);
     result.leastNeeded = reader.number<std::int64_t>(from, "least_needed", 0);
@@ -216,7 +218,7 @@ Result<SearchResult> solvedOf(const std::string &text)
     std::stable_sort(result.seen.begin(), result.seen.end(),
         [](const SearchedPlan &a, const SearchedPlan &b) { return a.seconds < b.seconds; });
     if (!reader.isGood() || result.best.simulatedSeconds <= 0
-        || result.bound > result.best.seconds * (1 + 1e-9))
+        || result.bound > result.best.simulatedSeconds * (1 + 1e-9))
         return none;
     return result;
 }

@@ -62,7 +62,8 @@ Result<std::vector<Row>> layStages(const OpenedModel &model, const TableDocument
         return Error{ErrorCode::InvalidInput,
             "rows do not lay the stages out one by one over an axis of the mesh",
             "begin with the gallery's pipeline or 3d", "stages"};
-    const CostModel costs = costModelOf(cluster);
+    const CostModel seconds = costModelOf(cluster);
+    const OperatorCosts costs(*model.graph, seconds, usualPrecision(cluster));
     FindLine line{.kind = FindLine::Kind::Stages, .axis = rows->axis};
     line.waves = shape == StageShape::Wave;
     line.times = line.waves ? 2 : 1;

@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/gallery/gallery_file.h"
 #include "engine/gallery/gallery_pipeline.h"
+#include "engine/graph/precision.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
@@ -51,14 +52,15 @@ Result<std::vector<GalleryValue>> galleryValues(
 /// Entries are text files (gallery_file.h). All devices are used: the product of the axes of an entry's mesh
 /// must be `deviceCount`. A value "solver" leaves a parameter to the search, where the entry lets it.
 ///
-/// @param costs  what pipeline stages are balanced by
+/// @param costs  what pipeline stages are balanced by, in the number formats of `precision`
 /// @param measure  to balance stages by in place of `costs`; may be null
 ///
 /// The rows are checked: `completePlan` accepts them.
 /// @return NotFound for unknown names, InvalidInput with the reason where the model can't be planned so (the
 ///   batch does not divide: by which operator; nothing can be split in so many parts: why; too few operators)
 Result<GalleryPlan> galleryPlan(std::string_view spec, const Gallery &gallery, const Model &model,
-    std::int32_t deviceCount, const CostModel &costs, const StageMeasure *measure = nullptr);
+    std::int32_t deviceCount, const CostModel &costs, const StageMeasure *measure = nullptr,
+    PrecisionPreset precision = PrecisionPreset::Float32);
 
 /// The rows alone, of the gallery that comes with Planloom.
 Result<ConstraintTable> galleryTable(

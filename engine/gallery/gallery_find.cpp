@@ -131,8 +131,8 @@ Result<void> appendStages(const FindLine &line, const FindSetting &setting, Cons
     for (std::size_t s = 0; s < classes.size(); ++s)
         for (std::int32_t o = 0; o < outer; ++o)
             for (std::int32_t i = 0; i < inner; ++i)
-                classes[s].insert(
-                    setting.costs.classOf({(o * ranks + rankOf(static_cast<std::int32_t>(s))) * inner + i}));
+                classes[s].insert(setting.costs.model().classOf(
+                    {(o * ranks + rankOf(static_cast<std::int32_t>(s))) * inner + i}));
     const Outside out = outsideOf(index, line.among);
     // Around these stages, what is outside of them has a first and a last one on the whole mesh.
     const std::int32_t first = out.head.empty() ? 0 : 1;

@@ -3,7 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/gallery/gallery_file.h"
 #include "engine/gallery/gallery_pipeline.h"
-#include "engine/hardware/cost_model.h"
+#include "engine/gallery/operator_costs.h"
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
@@ -54,7 +54,7 @@ Result<void> checkNeed(const GalleryNeed &need, const Model &model);
 struct FindSetting {
     const Model &model;
     std::int32_t deviceCount = 1;
-    const CostModel &costs;
+    const OperatorCosts &costs;
     std::vector<MeshAxis> mesh{}; ///< That the entry makes; axes of one device among them.
     /// What stages are balanced by; null: what `costs` says of whole operators.
     const StageMeasure *measure = nullptr;

@@ -476,7 +476,7 @@ Result<void> GalleryMaker::append(
     return {};
 }
 
-Result<GalleryPlan> GalleryMaker::make(const CostModel &costs, const StageMeasure *measure)
+Result<GalleryPlan> GalleryMaker::make(const OperatorCosts &costs, const StageMeasure *measure)
 {
     if (m_meshIsSolved)
         m_mesh.clear();

@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/gallery/gallery_pipeline.h"
-#include "engine/hardware/cost_model.h"
+#include "engine/gallery/operator_costs.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table.h"
 
@@ -34,6 +34,6 @@ Error noPasses(); ///< What to say where there are none.
 /// @param measure  in place of what `costs` says; may be null
 /// @return InvalidInput where there are no passes, or too few operators
 Result<void> appendPasses(const SelectorIndex &index, const std::string &axis, std::int32_t ranks,
-    const CostModel &costs, const StageMeasure *measure, ConstraintTable &table);
+    const OperatorCosts &costs, const StageMeasure *measure, ConstraintTable &table);
 
 } // namespace planloom

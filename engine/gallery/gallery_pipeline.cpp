@@ -2,10 +2,8 @@
 
 #include "engine/base/words.h"
 #include "engine/gallery/gallery_rows.h"
-#include "engine/graph/catalogue.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -16,16 +14,6 @@
 namespace planloom {
 
 namespace {
-
-double secondsOf(const Graph &graph, const Operator &op, const CostModel &costs, std::int32_t deviceClass)
-{
-    if (isView(op))
-        return 0;
-    const auto inputs = typesOf(graph, op.inputs);
-    const auto outputs = typesOf(graph, op.outputs);
-    return costs.kernel(
-        {op, inputs, outputs, computeTypeOf(inputs, outputs), false, {}, AttentionMode::Fused, deviceClass});
-}
 
 /// Fewest runs with no run above `limit`; more than the number of links if a piece alone is above.
 std::size_t runsNeeded(const std::vector<std::int64_t> &pieces, std::int64_t limit)
@@ -295,16 +283,6 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
     return cuts ? std::move(cuts->begins) : std::vector<std::size_t>{};
 }
 
-std::int64_t nanosecondsOf(
-    const Graph &graph, OperatorId forward, const CostModel &costs, std::int32_t deviceClass)
-{
-    const Operator &op = graph.at(forward);
-    double seconds = secondsOf(graph, op, costs, deviceClass);
-    if (op.mirror.valid())
-        seconds += secondsOf(graph, graph.at(op.mirror), costs, deviceClass);
-    return static_cast<std::int64_t>(std::min(std::ceil(seconds * 1e9), 1e15));
-}
-
 namespace {
 
 /// What the chain costs on each kind of stage, and which stages are of which.
@@ -314,8 +292,8 @@ struct StageCosts {
     RunRoom room{};
 };
 
-StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes)
+StageCosts stageCosts(const std::vector<OperatorId> &order, std::int32_t stages, const OperatorCosts &costs,
+    const std::vector<std::set<std::int32_t>> &classes)
 {
     StageCosts result;
     std::map<std::int32_t, std::pair<std::size_t, std::int64_t>> kinds; // by class; and what the chain takes
@@ -324,7 +302,7 @@ StageCosts stageCosts(const Graph &graph, const std::vector<OperatorId> &order, 
         if (isNew) {
             auto &own = result.ofKind.emplace_back();
             for (const OperatorId op : order) {
-                own.push_back(nanosecondsOf(graph, op, costs, deviceClass));
+                own.push_back(costs.nanosecondsOf(op, deviceClass));
                 found->second.second += own.back();
             }
         }
@@ -413,13 +391,13 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
 } // namespace
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes,
+    const OperatorCosts &costs, const std::vector<std::set<std::int32_t>> &classes,
     const std::vector<bool> &outside)
 {
     const auto without = weightless(index);
     const auto order = stagedOperators(index.graph(), without, outside);
-    return stagesOf(index, stages, without, outside, order,
-        stageCosts(index.graph(), order, stages, costs, classes), kLayerTolerance);
+    return stagesOf(
+        index, stages, without, outside, order, stageCosts(order, stages, costs, classes), kLayerTolerance);
 }
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/hardware/cost_model.h"
+#include "engine/gallery/operator_costs.h"
 #include "engine/table/selector_index.h"
 
 #include <cstdint>
@@ -41,7 +41,7 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
 /// @param outside  by operator: belongs to no stage; may be empty
 /// @return InvalidInput if the model has too few operators
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const CostModel &costs, const std::vector<std::set<std::int32_t>> &classes = {},
+    const OperatorCosts &costs, const std::vector<std::set<std::int32_t>> &classes = {},
     const std::vector<bool> &outside = {});
 
 /// How much slower the slowest stage may be for the cuts to lie between layers.
@@ -65,9 +65,5 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
 /// As far as nanoseconds go.
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(
     const SelectorIndex &index, std::int32_t stages, const std::vector<std::int64_t> &nanoseconds);
-
-/// Nanoseconds that a whole operator takes with its backward operator on a device of this class.
-std::int64_t nanosecondsOf(
-    const Graph &graph, OperatorId forward, const CostModel &costs, std::int32_t deviceClass = 0);
 
 } // namespace planloom

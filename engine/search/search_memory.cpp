@@ -76,10 +76,14 @@ std::array<bool, 7> peakFamilyOf(const Configuration &configuration)
 
 } // namespace
 
-void Correction::learn(const Configuration &configuration, double modelled, double simulated)
+void Correction::learn(const Configuration &configuration, double modelled, double simulated, double proven)
 {
     m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
     m_families[familyOf(configuration)].add(simulated / modelled);
+    if (proven <= 0)
+        return;
+    double &least = m_leastProven.try_emplace(familyOf(configuration), 1).first->second;
+    least = std::min(least, simulated / proven);
 }
 
 Correction::Range Correction::of(const Configuration &configuration, double trust) const
@@ -93,6 +97,15 @@ Correction::Range Correction::of(const Configuration &configuration, double trus
         return {std::max(1 - trust, likely * (1 - kSameSchedule)), likely};
     }
     return {1 - trust, 1};
+}
+
+double Correction::leastOf(const Configuration &configuration) const
+{
+    const auto family = m_leastProven.find(familyOf(configuration));
+    if (m_same.contains(configuration) || m_alike.contains(kindOf(configuration))
+        || family == m_leastProven.end())
+        return of(configuration, kModelTrust).least;
+    return family->second * (1 - kSameSchedule);
 }
 
 void Correction::learnPeak(const Configuration &configuration, double modelled, double simulated)
@@ -180,8 +193,8 @@ const SearchResult *SearchMemory::Kept::resultOf(const ConstraintTable &rows) co
 {
     const Rows texts = enabled(rows);
     const auto found = std::find_if(
-        m_results.begin(), m_results.end(), [&](const auto &each) { return each.first == texts; });
-    return found == m_results.end() ? nullptr : &found->second;
+        m_results.begin(), m_results.end(), [&](const TableResult &each) { return each.rows == texts; });
+    return found == m_results.end() ? nullptr : &found->result;
 }
 
 void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult result)
@@ -189,9 +202,24 @@ void SearchMemory::Kept::remember(const ConstraintTable &rows, SearchResult resu
     result.plan = nullptr;
     result.materialized = nullptr;
     result.figures = nullptr;
-    m_results.emplace_front(enabled(rows), std::move(result));
+    m_results.push_front({enabled(rows), std::move(result), m_uses});
     if (m_results.size() > kMostTables)
-        m_results.pop_back();
+        m_results.erase(std::min_element(m_results.begin(), m_results.end(),
+            [](const TableResult &a, const TableResult &b) { return a.used < b.used; }));
+}
+
+std::vector<const SearchResult *> SearchMemory::Kept::relativesOf(const ConstraintTable &rows)
+{
+    const Rows texts = enabled(rows);
+    std::vector<const SearchResult *> relatives;
+    for (auto &[own, result, used] : m_results)
+        if (result.fits
+            && (std::includes(texts.begin(), texts.end(), own.begin(), own.end())
+                || std::includes(own.begin(), own.end(), texts.begin(), texts.end()))) {
+            relatives.push_back(&result);
+            used = m_uses;
+        }
+    return relatives;
 }
 
 KnownBounds SearchMemory::Kept::boundsFor(const ConstraintTable &rows,

@@ -5,6 +5,7 @@
 #include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -30,9 +31,14 @@ public:
         double least = 1;
         double likely = 1;
     };
-    void learn(const Configuration &configuration, double modelled, double simulated);
+    /// @param proven  seconds in the model that no plan of the configuration is below; 0: not known
+    void learn(const Configuration &configuration, double modelled, double simulated, double proven = 0);
     /// @param trust  how far the model may be off where nothing was simulated
     Range of(const Configuration &configuration, double trust) const;
+    /// What is proven in the model of a configuration times this is likely proven of its simulated plans. Of
+    /// one that was simulated, or one alike, nearly what was seen; else nearly the least by which simulations
+    /// with its schedule were above what was proven of them; else as far off as the model may be.
+    double leastOf(const Configuration &configuration) const;
 
     /// Likewise of the model's bytes; 1 where none alike was simulated.
     void learnPeak(const Configuration &configuration, double modelled, double simulated);
@@ -54,6 +60,7 @@ private:
     std::map<Configuration, double> m_alike{};
     /// And over how many axes they have shards, and whether stages differ in their devices.
     std::map<std::tuple<ScheduleKind, int, bool>, Family> m_families{};
+    std::map<std::tuple<ScheduleKind, int, bool>, double> m_leastProven{}; ///< As `leastOf` says.
     std::map<Configuration, double> m_samePeak{};
     std::map<std::array<bool, 7>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
@@ -102,6 +109,8 @@ struct SearchMemory::Kept {
     /// there.
     const SearchResult *resultOf(const ConstraintTable &rows) const;
     void remember(const ConstraintTable &rows, SearchResult result);
+    /// Plans that were found for some of these rows, or for more, the newest first: they may hold with these.
+    std::vector<const SearchResult *> relativesOf(const ConstraintTable &rows);
 
     /// What was found for some of the rows, and holds for all of them.
     /// @param keptBy  bytes that a batch no longer keeps, at most, where a row has something computed again
@@ -142,7 +151,12 @@ private:
             0; ///< Of those that are kept the longest unused goes: not what all edits add to.
     };
     std::deque<TableBounds> m_bounds{}; ///< The newest first, as the next.
-    std::deque<std::pair<Rows, SearchResult>> m_results{};
+    struct TableResult {
+        Rows rows{};
+        SearchResult result{};
+        std::uint64_t used = 0; ///< As of `TableBounds`.
+    };
+    std::deque<TableResult> m_results{};
     std::uint64_t m_uses = 0;
     bool m_unequalHelped = false;
     std::map<std::string, Correction> m_corrections{}; ///< By rows that change what plans are.

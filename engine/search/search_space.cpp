@@ -24,7 +24,9 @@ constexpr std::int32_t kMostMicroBatches = 256;
 /// See `thinOut`; each takes some 4 KB.
 constexpr std::size_t kMostProblemOperators = 1'500'000;
 constexpr double kApart = 1.9;
-/// Of devices that the search leaves idle though no divisor of their number says so: one in so many.
+/// Of so many devices any number may be left idle; of more, those that no divisor and no power of two leaves
+/// over are one in so many at most.
+constexpr std::int32_t kFewDevices = 16;
 constexpr std::int32_t kMostIdle = 4;
 
 std::vector<std::int32_t> divisorsOf(std::int64_t number)
@@ -66,6 +68,17 @@ struct MeshSizes {
     std::int32_t outerShards = 1;
 };
 
+/// Whether so many of the devices, the first ones, are worth a mesh of their own.
+bool isWorthAMesh(const Cluster &cluster, std::int32_t deviceCount, std::int32_t used)
+{
+    const auto isOfOneClass = [&] { // and the next one is of another
+        return cluster.classAt(used - 1) != cluster.classAt(used);
+    };
+    return deviceCount <= kFewDevices || deviceCount % used == 0 || (used & (used - 1)) == 0
+        || used * kMostIdle >= deviceCount * (kMostIdle - 1)
+        || (!cluster.otherClasses.empty() && isOfOneClass());
+}
+
 /// Meshes of all devices; and of some of them where that may be better: where numbers do not divide, where
 /// there is too little work for all, or where the others are slower.
 std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std::int32_t deviceCount)
@@ -79,11 +92,9 @@ std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std:
         for (std::int32_t ranks = 1; ranks * shards <= deviceCount; ++ranks)
             for (std::int32_t replicas = 1; replicas * ranks * shards < deviceCount; ++replicas) {
                 const std::int32_t used = replicas * ranks * shards;
-                // Fewer than these are half of something better, or a divisor.
-                const bool isMost = used * kMostIdle >= deviceCount * (kMostIdle - 1);
                 // All groups of shards lie over nodes in the same way.
                 const bool isAligned = used <= node || node % shards == 0 || shards % node == 0;
-                if ((isMost || deviceCount % used == 0) && isAligned)
+                if (isAligned && isWorthAMesh(cluster, deviceCount, used))
                     meshes.push_back({replicas, ranks, shards});
             }
     // Where devices differ, those of one class can have stages of their own.

@@ -4,6 +4,7 @@
 #include "engine/hardware/remembered_costs.h"
 #include "engine/lowering/path_finder.h"
 #include "engine/search/plan_trials.h"
+#include "engine/search/plans_beside.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/space_pricing.h"
@@ -46,18 +47,25 @@ constexpr std::int32_t kSimulatedOfTheLeast = 2;
 constexpr double kShareForTheLeast = 0.3; ///< Of the time for simulations.
 /// By so much less a plan holds in simulation where others of its configuration may that the model refuses.
 constexpr double kHoldsLess = 0.02;
+/// Where a search is not waited for, what was found is looked at closer until it has taken so many times as
+/// long, or `SearchOptions::mostSeconds`.
+constexpr double kLonger = 1.2;
+/// So many plans are tried with other stages, of those that are slower than the best by no more than this;
+/// and so many stages of each.
+constexpr std::size_t kMostPlansMoved = 6;
+constexpr double kWorthMoving = 0.08;
+constexpr int kMostStagesMoved = 12;
+/// A bound so near to the best step is not made tighter.
+constexpr double kNearEnough = 0.04;
+constexpr int kMostTightened = 100; ///< Plans that are simulated for the sake of the bound.
+/// Plans beside the space that are tried, and where memory is dear.
+constexpr int kMostBeside = 4;
+constexpr int kMostBesideWhereDear = 16;
+/// A plan that holds so many times what there is is tried again with all layers computed again.
+constexpr double kFarTooLarge = 1.5;
+constexpr std::size_t kMostRelatives = 2; ///< Plans of before an edit that are tried.
 
 } // namespace
-
-double SearchResult::provenSeconds() const
-{
-    double least = best.seconds;
-    for (const SearchedPlan &each : seen)
-        if (each.simulatedSeconds > 0 && each.simulatedSeconds >= best.simulatedSeconds
-            && each.simulatedPeak <= memoryLimit)
-            least = std::min(least, each.seconds);
-    return least;
-}
 
 /// One search.
 class PlanSearch
@@ -137,6 +145,17 @@ public:
             TRY_VOID(m_pricing->boundAlso(m_result.best.configuration));
             simulateBest();
         }
+        if (m_memory && m_pricing->tookOver())
+            simulateRelatives();
+        if (m_found && !m_pricing->tookOver()) {
+            const double worked = kLonger * m_worked.seconds();
+            if (!m_instead)
+                lookBeside(m_options.mostSeconds + worked);
+            if (m_result.fits) {
+                tightenBySimulation(std::max(m_options.mostSeconds, worked));
+                moveStages(std::max(m_options.mostSeconds, worked));
+            }
+        }
         if (m_memory) {
             m_memory->correctionFor(m_rows) = m_correction;
             m_memory->rememberSimulated(m_rows, simulatedLeast());
@@ -156,6 +175,11 @@ public:
     }
 
 private:
+    struct Simulated {
+        double seconds = 0;
+        StepEstimate estimate{};
+    };
+
     /// That of the same rows about operators, if one is remembered; else a new one, to be remembered.
     Result<void> findEstimator()
     {
@@ -308,16 +332,176 @@ private:
                 continue;
             if (m_options.threads > 1 && !m_trials.isBegun())
                 beginNext(open, best, likely(each), trust, done);
-            const auto outcome = simulateOne(*each, *std::move(rows));
-            ++(outcome ? simulated : failed);
-            if (outcome && outcome->simulatedSeconds > 0) {
-                trust = std::max(trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
-                m_correction.learn(each->configuration, outcome->seconds, outcome->simulatedSeconds);
-                m_correction.learnPeak(each->configuration, static_cast<double>(outcome->peakBytes),
-                    static_cast<double>(outcome->simulatedPeak));
-            }
+            learnFrom(*each, *std::move(rows));
         }
         m_trials.drop();
+    }
+
+    /// Simulates a plan, and by how much the model is wrong about it.
+    void learnFrom(const StepEstimate &estimate, ConstraintTable rows)
+    {
+        const auto outcome = simulateOne(estimate, std::move(rows));
+        ++(outcome ? m_tries.simulated : m_tries.failed);
+        if (!outcome || outcome->simulatedSeconds <= 0)
+            return;
+        m_tries.trust =
+            std::max(m_tries.trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
+        const auto proven = m_pricing->bounds().find(estimate.configuration);
+        m_correction.learn(estimate.configuration, outcome->seconds, outcome->simulatedSeconds,
+            proven == m_pricing->bounds().end() ? 0 : proven->second);
+        m_correction.learnPeak(estimate.configuration, static_cast<double>(outcome->peakBytes),
+            static_cast<double>(outcome->simulatedPeak));
+    }
+
+    /// Plans that were found before rows were added or taken away, as far as they are of the space: an edit
+    /// that they hold with leaves nothing worse than them.
+    void simulateRelatives()
+    {
+        std::set<std::string> seen;
+        for (const SearchResult *each : m_memory->relativesOf(m_rows)) {
+            const SearchedPlan best = each->best;
+            const bool isOfSpace = best.configuration.isUnequal()
+                ? m_space.leavesGroups
+                : std::find(m_space.configurations.begin(), m_space.configurations.end(), best.configuration)
+                    != m_space.configurations.end();
+            if (!isOfSpace || (m_result.fits && best.simulatedSeconds >= m_result.best.simulatedSeconds)
+                || !seen.insert(print(each->rows)).second || m_tries.done.contains(print(each->rows)))
+                continue;
+            if (seen.size() > kMostRelatives || m_stop.stop_requested())
+                return;
+            simulateOne(
+                {.configuration = best.configuration, .seconds = best.seconds, .peakBytes = best.peakBytes},
+                each->rows);
+        }
+    }
+
+    SpacePricing::Bound lowestBound() const
+    {
+        return m_pricing->boundBeside(m_result.best.configuration, m_result.best.simulatedSeconds);
+    }
+
+    /// Plans beside the space: keys and values that go round where that may be faster; and where memory is
+    /// dear, weights that are cut over all devices.
+    void lookBeside(double until)
+    {
+        const PlansBeside beside(*m_estimator, m_model, m_space, m_rows);
+        const Configuration best = m_result.best.configuration;
+        const bool isDear = beside.mayCutOverAll()
+            && (!m_result.fits || best.recompute != RecomputeWord::None || best.zero == 3 || best.inTurns);
+        if (!isDear && !beside.mayGoRound())
+            return;
+        int tried = 0;
+        const int most = isDear ? kMostBesideWhereDear : kMostBeside;
+        for (const StepEstimate &each : beside.partitions(m_stop))
+            for (const bool goesRound : {true, false}) {
+                if (goesRound ? !beside.mayGoRound() : !isDear)
+                    continue;
+                bool isFarTooLarge = false;
+                for (const RecomputeWord word :
+                    {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
+                    if (tried >= most || m_worked.seconds() >= until || m_stop.stop_requested()
+                        || (m_result.fits
+                            && each.seconds >= m_result.best.simulatedSeconds * (1 + kWorthMoving)))
+                        return;
+                    if (isFarTooLarge && word == RecomputeWord::Selective)
+                        continue; // that saves less
+                    StepEstimate other = each;
+                    other.configuration.recompute = word;
+                    if (!isDear)
+                        other.configuration.zero = other.configuration.replicas > 1 ? best.zero : 0;
+                    auto rows = beside.rowsOf(other, {.goesRound = goesRound, .cutsOverAll = isDear});
+                    if (!rows || !m_tries.done.insert(print(*rows)).second)
+                        break;
+                    ++tried;
+                    if (isDear)
+                        other.configuration.zero = 3;
+                    const auto outcome = simulateOne(other, *std::move(rows), false);
+                    if (!isDear || !outcome || outcome->simulatedPeak <= m_space.memoryLimit)
+                        break; // computing more again only takes longer
+                    isFarTooLarge = static_cast<double>(outcome->simulatedPeak)
+                        > kFarTooLarge * static_cast<double>(m_space.memoryLimit);
+                }
+            }
+        if (m_result.fits)
+            m_result.leastNeeded = std::min(m_result.leastNeeded, m_result.best.simulatedPeak);
+    }
+
+    /// The best plans with stages that begin a layer earlier or later, as long as that makes them faster:
+    /// stages that take equally long in the model are not all that makes a step short.
+    void moveStages(double until)
+    {
+        std::stable_sort(m_steps.begin(), m_steps.end(),
+            [](const Simulated &a, const Simulated &b) { return a.seconds < b.seconds; });
+        std::set<Configuration> moved;
+        for (std::size_t i = 0; i < m_steps.size() && moved.size() < kMostPlansMoved; ++i) {
+            if (m_steps[i].seconds > m_result.best.simulatedSeconds * (1 + kWorthMoving))
+                return;
+            const Simulated each = m_steps[i];
+            if (each.estimate.stages && !each.estimate.configuration.isUnequal()
+                && !each.estimate.configuration.inTurns
+                && !m_estimator->stagesAreDecided(each.estimate.configuration)
+                && moved.insert(each.estimate.configuration).second)
+                moveStagesOf(each, until);
+        }
+    }
+
+    void moveStagesOf(Simulated plan, double until)
+    {
+        const double modelled = plan.estimate.seconds;
+        int tried = 0;
+        for (bool better = true; better;) {
+            better = false;
+            const StagePlan stages = *plan.estimate.stages;
+            for (auto &stageOf : stagesMoved(*m_model.index, stages.stageOf, stages.stages)) {
+                if (tried >= kMostStagesMoved || m_worked.seconds() >= until || m_stop.stop_requested())
+                    return;
+                StepEstimate other = plan.estimate;
+                StagePlan moved = stages;
+                moved.stageOf = std::move(stageOf);
+                other.stages = std::make_shared<const StagePlan>(std::move(moved));
+                auto rows = rowsFor(other);
+                if (!rows || !m_tries.done.insert(print(*rows)).second)
+                    continue;
+                ++tried;
+                const auto outcome = simulateOne(other, *std::move(rows), false);
+                if (outcome && outcome->simulatedPeak <= m_space.memoryLimit
+                    && outcome->simulatedSeconds < plan.seconds) {
+                    plan = {outcome->simulatedSeconds, std::move(other)};
+                    m_correction.learn(plan.estimate.configuration, modelled, plan.seconds);
+                    better = true;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Simulates plans of the configurations whose bounds are lowest: what is known of them is nearer than
+    /// what may be wrong of the model where nothing was simulated.
+    void tightenBySimulation(double until)
+    {
+        std::set<Configuration> looked;
+        for (const StepEstimate &each : m_tries.tried)
+            looked.insert(each.configuration);
+        for (int i = 0; i < kMostTightened && !m_stop.stop_requested() && m_worked.seconds() < until; ++i) {
+            const SpacePricing::Bound lowest = lowestBound();
+            if (lowest.seconds >= m_result.best.simulatedSeconds * (1 - kNearEnough)
+                || !looked.insert(lowest.configuration).second)
+                return;
+            const StepEstimate *cheapest = nullptr;
+            for (const StepEstimate &each : m_pricing->priced())
+                if (each.configuration == lowest.configuration && m_pricing->fits(each)
+                    && (!cheapest || each.seconds < cheapest->seconds))
+                    cheapest = &each;
+            const auto estimate = cheapest
+                ? Result<StepEstimate>(*cheapest)
+                : m_pricing->priceWithin(lowest.configuration, m_space.memoryLimit);
+            if (!estimate)
+                return;
+            m_tries.tried.push_back(*estimate);
+            auto rows = rowsFor(*estimate);
+            if (rows && m_tries.done.insert(print(*rows)).second)
+                learnFrom(*estimate, *std::move(rows));
+        }
     }
 
     /// Rows that were added do not make plans faster: what a search without them had found out of a
@@ -426,7 +610,9 @@ private:
             m_estimator->placedIn(estimate.configuration), m_model, m_space, m_rows);
     }
 
-    std::optional<SearchedPlan> simulateOne(const StepEstimate &estimate, ConstraintTable rows)
+    /// @param isPriced  the model has priced just this plan
+    std::optional<SearchedPlan> simulateOne(
+        const StepEstimate &estimate, ConstraintTable rows, bool isPriced = true)
     {
         SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
         tried.rows = std::make_shared<const ConstraintTable>(rows);
@@ -438,9 +624,15 @@ private:
         }
         tried.simulatedSeconds = outcome->step.seconds;
         tried.simulatedPeak = outcome->step.peak;
+        if (!isPriced) {
+            tried.seconds = tried.simulatedSeconds;
+            tried.peakBytes = tried.simulatedPeak;
+        }
         tried.at = now();
         m_simulated.push_back(tried);
         const bool fits = tried.simulatedPeak <= m_space.memoryLimit && keepsTraffic(outcome->step);
+        if (fits)
+            m_steps.push_back({tried.simulatedSeconds, estimate});
         const bool better = !m_found || (fits && !m_result.fits)
             || (fits == m_result.fits
                 && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
@@ -543,7 +735,8 @@ private:
 
     void finish()
     {
-        m_result.bound = m_pricing->boundBeside(m_result.best.configuration, m_result.best.seconds);
+        m_result.modelBound = m_pricing->modelBoundBeside(m_result.best.configuration, m_result.best.seconds);
+        m_result.bound = lowestBound().seconds;
         // Several prices lead to one partition, and partitions of one price are told apart by simulation
         // alone.
         const auto same = [](const SearchedPlan &a, const SearchedPlan &b) {
@@ -595,6 +788,7 @@ private:
     std::optional<Error> m_problem{};
     SearchResult m_result{};
     bool m_found = false;
+    std::vector<Simulated> m_steps{}; ///< Of plans that fit.
     std::shared_ptr<PathMemory> m_paths = std::make_shared<PathMemory>();
     std::shared_ptr<StepsSeen> m_seen = std::make_shared<StepsSeen>();
     PlanTrials m_trials{

@@ -20,8 +20,9 @@ namespace planloom {
 /// One configuration that the search looked at.
 struct SearchedPlan {
     Configuration configuration{};
-    double seconds = 0; ///< Of a step, in the search's model.
-    std::int64_t peakBytes = 0; ///< In that model.
+    /// Of a step, in the search's model; of a plan with other stages than that priced, as simulated.
+    double seconds = 0;
+    std::int64_t peakBytes = 0; ///< Likewise.
     /// Simulated, where it was: step and largest peak; 0 elsewhere.
     double simulatedSeconds = 0;
     std::int64_t simulatedPeak = 0;
@@ -43,9 +44,14 @@ struct SearchResult {
     ConstraintTable rows{}; ///< That make it, behind those that were asked for.
     SearchedPlan best{};
     bool fits = false; ///< In the devices' memory.
-    /// Seconds: no plan in the search's space is below, in its model; nor is it above the best plan, which
-    /// may lie beside the space (`Configuration::isUnequal`).
+    /// Seconds of a simulated step that no plan of the search's space is likely to be below, and never above
+    /// the best plan's, which may lie beside the space (`Configuration::isUnequal`).
+    ///
+    /// What is proven in the search's model, of every configuration, times the least that simulations have
+    /// shown to be likely of the model: as exact as those alike were, and a tenth where none was simulated.
     double bound = 0;
+    /// Seconds in the search's model that none of its partitions is below: what is proven there.
+    double modelBound = 0;
     std::int64_t configurations = 0; ///< That the rows allow.
     std::int64_t leastPeak = 0; ///< Where nothing fits: the least peak of all in the search's model.
     /// Bytes that some device holds at least, in every configuration: where it is above the limit, it is
@@ -63,12 +69,11 @@ struct SearchResult {
     bool cannotFit() const { return leastNeeded > memoryLimit; }
     /// The bound is of plans with equal stages, and the best has others: more may be below it.
     bool isOfOthers() const { return best.configuration.isUnequal(); }
-    /// Seconds, in the search's model, of the best plan or of one that is no faster in simulation, whichever
-    /// is less: the best is as near to the bound as that one.
-    double provenSeconds() const;
-    /// By how much of that time a better plan could be shorter, in the search's model: one of those that the
-    /// bound is of. O(`seen`).
-    double gap() const { return provenSeconds() > 0 ? std::max(0.0, 1 - bound / provenSeconds()) : 0; }
+    /// By how much of its step a better plan could be shorter: one of those that the bound is of.
+    double gap() const
+    {
+        return best.simulatedSeconds > 0 ? std::max(0.0, 1 - bound / best.simulatedSeconds) : 0;
+    }
 };
 
 /// What searches of one model remember for the next: prices of partitions and stages, and simulated plans.
@@ -111,13 +116,16 @@ struct SearchOptions {
 ///    Where rows leave open which devices stages have, plans on groups of different sizes are priced beside
 ///    them (unequal_stages.h), and compete in 3 if they are faster in the model: they are no configurations
 ///    of the space, and nothing is proven of others like them. After an edit only where one was best before.
-/// 2. Bounds are made tighter where they are lowest (`StepEstimator::stagedBoundOf`, path_bound.h) until all
-///    are near the best price. What is reported is the lowest of all configurations': of all their
-///    partitions, with these stages; nothing is claimed of others, such as those of 4. After an edit (some
-///    bounds are known) that comes behind 3.
+/// 2. Bounds in the model are made tighter where they are lowest (`StepEstimator::stagedBoundOf`,
+/// path_bound.h)
+///    until all are near the best price: of all partitions of each configuration, with these stages. After an
+///    edit (some bounds are known) that comes behind 3.
 /// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
-///    step. The fastest that fits in simulation is the answer.
+///    step. The fastest that fits in simulation is the answer. After an edit, so are the plans that were
+///    found before it, as far as they hold with the rows. Where nobody waits, those whose bounds are lowest
+///    are simulated, too, so that what is said of all comes nearer to the best step; and of the best plans
+///    the stages are moved, a layer at a time, as long as that makes them faster.
 /// 4. Where nothing fits, partitions are searched again at higher and higher prices of memory, as are those
 ///    that would be faster than the best if they fitted; and stages move to where there is room for what
 ///    they hold (stage_room.h). Where what fits in the model does not in simulation,

@@ -58,6 +58,9 @@ constexpr double kTighteningShare = 0.8;
 constexpr double kTighteningShareOfAnEdit = 0.2;
 /// Or, first, how much of what pricing took: of a space of hundreds of thousands that is more.
 constexpr double kTighteningShareOfPricing = 0.3;
+/// What the partitions that were found of a configuration cost is nearly the least, where no more than this
+/// share of it is proven.
+constexpr double kNearPrice = 0.9;
 /// By so much a configuration's price after an edit may be below that before it, which had more partitions to
 /// choose from: neither is of the very best.
 constexpr double kBelowBefore = 0.01;
@@ -186,13 +189,39 @@ Result<void> SpacePricing::priceInTurns()
     return {};
 }
 
-double SpacePricing::boundBeside(const Configuration &best, double seconds) const
+SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double simulatedSeconds) const
 {
-    double bound = seconds;
+    std::map<Configuration, double> prices; // of plans that fit
+    for (const StepEstimate &each : m_priced)
+        if (fits(each)) {
+            double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
+            price = std::min(price, each.seconds);
+        }
+    return leastBound(best, simulatedSeconds, [&](const Configuration &each, double proven) {
+        const auto price = prices.find(each);
+        return std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
+            * m_correction.leastOf(each);
+    });
+}
+
+double SpacePricing::modelBoundBeside(const Configuration &best, double seconds) const
+{
+    return leastBound(best, seconds, [](const Configuration &, double proven) { return proven; }).seconds;
+}
+
+template<typename Likely>
+SpacePricing::Bound SpacePricing::leastBound(
+    const Configuration &best, double seconds, const Likely &likelyOf) const
+{
+    Bound bound{best, seconds};
+    const auto take = [&](const Configuration &configuration, double proven) {
+        if (const double least = likelyOf(configuration, proven); least < bound.seconds)
+            bound = {configuration, least};
+    };
     if (const auto known = m_known.find(best); known != m_known.end() && !m_bounds.contains(best))
-        bound = std::min(bound, known->second.proven);
+        take(best, known->second.proven);
     for (const auto &[configuration, proven] : m_bounds)
-        bound = std::min(bound, proven);
+        take(configuration, proven);
     return bound;
 }
 

@@ -79,8 +79,17 @@ public:
     {
         return estimate.peakBytes <= m_setting.space->memoryLimit;
     }
-    /// Seconds that no plan is below, in the model. @param best  a plan priced
-    double boundBeside(const Configuration &best, double seconds) const;
+    /// What no plan of a configuration is likely to be below when simulated: what is proven of it in the
+    /// model, or nearly the price of the best that was found of it, by how much the model was wrong.
+    struct Bound {
+        Configuration configuration{};
+        double seconds = 0;
+    };
+    /// The lowest of all.
+    /// @param best  a plan, and what it takes when simulated
+    Bound boundBeside(const Configuration &best, double simulatedSeconds) const;
+    /// Seconds that no plan is below in the model. @param best  a plan priced
+    double modelBoundBeside(const Configuration &best, double seconds) const;
     /// As `SearchResult::leastNeeded`.
     std::int64_t leastNeeded() const { return m_leastNeeded; }
     const KnownBounds &known() const { return m_known; } ///< From searches before, and from this one.
@@ -89,6 +98,9 @@ public:
     const std::optional<Error> &problem() const { return m_problem; }
 
 private:
+    /// The least of `likelyOf` the best and all that are bounded, told what is proven of each.
+    template<typename Likely>
+    Bound leastBound(const Configuration &best, double seconds, const Likely &likelyOf) const;
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
     /// them, those that need least stay, to be shown.
     Result<void> leaveOutWhatCannotFit();

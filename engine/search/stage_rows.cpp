@@ -216,6 +216,59 @@ Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::
     return stageOf;
 }
 
+std::vector<std::vector<std::int32_t>> stagesMoved(
+    const SelectorIndex &index, const std::vector<std::int32_t> &stageOf, std::int32_t stages)
+{
+    const Graph &graph = index.graph();
+    const auto layerOf = [&](std::size_t i) { return index.layerOf({static_cast<std::int32_t>(i)}); };
+    // The last layer of a stage goes to the next one, or that one's first comes over: with what stands behind
+    // it, or before, outside of any layer.
+    const auto moved = [&](std::int32_t stage, bool isLast) -> std::optional<std::vector<std::int32_t>> {
+        const std::int32_t from = isLast ? stage : stage + 1;
+        std::vector<std::size_t> own;
+        for (std::size_t i = 0; i < stageOf.size(); ++i)
+            if (stageOf[i] == from)
+                own.push_back(i);
+        if (isLast)
+            std::reverse(own.begin(), own.end());
+        const auto hasLayer = [&](std::size_t i) { return layerOf(i) >= 0; };
+        const auto first = std::find_if(own.begin(), own.end(), hasLayer);
+        if (first == own.end())
+            return std::nullopt;
+        const std::int32_t layer = layerOf(*first);
+        auto end = own.begin();
+        for (auto it = own.begin(); it != own.end(); ++it)
+            if (layerOf(*it) == layer)
+                end = it + 1;
+        std::vector<std::int32_t> other = stageOf;
+        bool isLeft = false; // some layer is
+        for (auto it = own.begin(); it != own.end(); ++it) {
+            const bool goes = layerOf(*it) == layer || (it < end && !hasLayer(*it));
+            isLeft = isLeft || (!goes && hasLayer(*it));
+            if (goes)
+                other[*it] = isLast ? stage + 1 : stage;
+        }
+        return isLeft ? std::optional(std::move(other)) : std::nullopt;
+    };
+    const auto isInOrder = [&](const std::vector<std::int32_t> &other) {
+        for (std::size_t i = 0; i < other.size(); ++i)
+            for (const TensorId output : graph.operators[i].outputs)
+                if (output)
+                    for (const OperatorId user : index.uses().consumers[at(output)])
+                        if (at(user) < other.size() && other[at(user)] < other[i])
+                            return false;
+        return true;
+    };
+    std::vector<std::vector<std::int32_t>> all;
+    for (std::int32_t i = 0; i + 1 < stages; ++i) {
+        const std::int32_t stage = i % 2 == 0 ? stages - 2 - i / 2 : i / 2;
+        for (const bool isLast : {true, false})
+            if (auto other = moved(stage, isLast); other && isInOrder(*other))
+                all.push_back(*std::move(other));
+    }
+    return all;
+}
+
 std::optional<Error> brokenSharing(const Graph &graph, const std::vector<BoundTable::Sharing> &sharings,
     const std::vector<std::int32_t> &stageOf, std::int32_t ranks)
 {

@@ -29,6 +29,12 @@ StageRows stageRowsOf(const BoundTable &bound);
 Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::int32_t stages,
     std::int32_t ranks, const std::vector<std::int64_t> &nanoseconds, const StageRows &rows);
 
+/// By forward operator, as `stageOf`: stages of a chain of which one begins a layer later or earlier, and
+/// which the data still pass in order; those at the ends of the chain first, where embeddings and heads make
+/// layers unlike. Of a model without layers there are none. O(operators x stages).
+std::vector<std::vector<std::int32_t>> stagesMoved(
+    const SelectorIndex &index, const std::vector<std::int32_t> &stageOf, std::int32_t stages);
+
 /// Why rows that keep operators together or apart do not hold with these stages, which go round the ranks;
 /// nothing if they do.
 std::optional<Error> brokenSharing(const Graph &graph, const std::vector<BoundTable::Sharing> &sharings,

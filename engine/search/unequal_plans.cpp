@@ -29,8 +29,11 @@ constexpr std::size_t kMostCounts = 3;
 constexpr std::size_t kMostNewOperators = 5'000;
 /// By so much stages may take longer than the best, in what they are compared by.
 constexpr double kTolerance = 0.005;
-/// Less than that is not worth a simulation.
+/// Numbers of micro-batches are worth a look whose perfect stages would gain this.
 constexpr double kGain = 0.01;
+/// The model is not so exact that plans which are slower by no more than this could not be faster in
+/// simulation.
+constexpr double kHardlySlower = 0.05;
 /// The fastest of them, which compete with others for simulation.
 constexpr std::size_t kMostPlans = 3;
 /// How often stages are cut anew where a device holds more than was counted.
@@ -384,7 +387,7 @@ private:
                 group.pieces[p].fill -= kind->weights[p];
         }
         m_setting.room = static_cast<double>(m_estimator.m_space.memoryLimit);
-        m_setting.most = m_best.seconds * (1 - kGain);
+        m_setting.most = m_best.seconds * (1 + kHardlySlower);
         for (int cut = 0; cut < kMostCuts; ++cut) {
             const std::vector<UnequalStage> stages = unequalStages(m_setting);
             if (stages.size() < 2 || areAlike(stages))

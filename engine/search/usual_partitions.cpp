@@ -47,6 +47,8 @@ Result<std::vector<UsualPartition>> usualPartitions(
     if (appendSequenceParallel(model, parts, axis, parts, table))
         if (auto partition = completed(model, axis, parts, table))
             partitions.push_back(*std::move(partition));
+    for (UsualPartition &partition : usualAround(model, axis, parts))
+        partitions.push_back(std::move(partition));
     return partitions;
 }
 

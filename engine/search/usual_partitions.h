@@ -17,12 +17,13 @@ namespace planloom {
 using UsualPartition = std::vector<Split>;
 
 /// The partitions that people use, as the gallery makes them: tensor parallelism (arXiv:1909.08053), and with
-/// what lies between cut along the sequence (arXiv:2205.05198). None where the model cannot be cut so.
+/// what lies between cut along the sequence (arXiv:2205.05198); and those of `usualAround`. None where the
+/// model cannot be cut so.
 /// @return Cancelled if stopped
 Result<std::vector<UsualPartition>> usualPartitions(
     const Model &model, const std::string &axis, std::int32_t parts, const std::stop_token &stop);
 
-/// Likewise over an axis outside of theirs: sequences cut wherever they can be (context parallelism,
+/// Likewise for an axis outside of those: sequences cut wherever they can be (context parallelism,
 /// arXiv:2407.21783, section 3.3.2). None where the model has none.
 std::vector<UsualPartition> usualAround(const Model &model, const std::string &axis, std::int32_t parts);
 

@@ -83,7 +83,7 @@ private Q_SLOTS:
         QVERIFY(workspace.latest()->search);
         const SearchResult &found = *workspace.latest()->search;
         QVERIFY(found.fits);
-        QVERIFY(found.bound > 0 && found.bound <= found.best.seconds);
+        QVERIFY(found.bound > 0 && found.bound <= found.best.simulatedSeconds);
         QVERIFY(workspace.latest()->summary.stepSeconds < before);
         QCOMPARE(workspace.latest()->summary.stepSeconds, found.best.simulatedSeconds);
         QVERIFY(workspace.latest()->verdict && workspace.latest()->verdict->ok());

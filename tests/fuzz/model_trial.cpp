@@ -182,9 +182,10 @@ private:
             find("a bound of " + formatSeconds(search.bound) + " for a step of "
                 + formatSeconds(search.best.seconds));
         for (const SearchedPlan &each : search.seen)
+            // What was not priced has its simulated seconds alone.
             if (!each.configuration.isUnequal() && each.peakBytes <= search.memoryLimit
-                && each.seconds < search.bound * (1 - 1e-9)) {
-                find("a bound of " + formatSeconds(search.bound) + ", and a plan of "
+                && each.seconds != each.simulatedSeconds && each.seconds < search.modelBound * (1 - 1e-9)) {
+                find("a bound of " + formatSeconds(search.modelBound) + ", and a plan of "
                     + formatSeconds(each.seconds) + ": " + toString(each.configuration));
                 break;
             }

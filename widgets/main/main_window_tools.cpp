@@ -28,7 +28,7 @@ namespace {
 
 using Keys = QList<QKeySequence>;
 
-constexpr int kStateLetters = 34; ///< "Feasible 43.0 ms · gap ≤ 7%", and what surrounds it.
+constexpr int kStateLetters = 34; ///< "Feasible 43.0 ms · gap ≈ 7%", and what surrounds it.
 
 template<typename View> void giveTool(View *view, CanvasTool tool)
 {

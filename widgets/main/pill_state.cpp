@@ -41,22 +41,14 @@ const StepFigures *figuresBefore(const History &history)
     return nullptr;
 }
 
-/// Whether a search has proven that no plan is better, in its model.
-bool isOptimal(const PlanAnswer &answer)
-{
-    constexpr double kNoGap = 5e-4;
-    return answer.search && answer.search->fits && !answer.search->isOfOthers()
-        && answer.search->gap() < kNoGap;
-}
-
 /// How much better a plan could be, where a search has said so, and which devices have nothing to do.
 QString howGood(const PlanAnswer &answer)
 {
     QString text;
     if (answer.search && answer.search->isOfOthers())
         text += StatusTexts::tr(" · unequal stages");
-    else if (answer.search && !isOptimal(answer))
-        text += StatusTexts::tr(" · gap ≤ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
+    else if (answer.search)
+        text += StatusTexts::tr(" · gap ≈ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
     const auto idle = std::count_if(answer.summary.devices.begin(), answer.summary.devices.end(),
         [](const DeviceSummary &device) { return device.busySeconds <= 0; });
     if (idle > 0)
@@ -88,7 +80,7 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         if (!best)
             return PillState{Mood::Busy, StatusTexts::tr("Searching %1").arg(clock)};
         return PillState{Mood::Busy,
-            best->fits ? StatusTexts::tr("Searching %1 · best %2, gap ≤ %3%")
+            best->fits ? StatusTexts::tr("Searching %1 · best %2, gap ≈ %3%")
                              .arg(clock, seconds(best->stepSeconds))
                              .arg(std::ceil(100 * best->gap), 0, 'f', 0)
                        : StatusTexts::tr("Searching %1 · none fits yet").arg(clock)};
@@ -124,9 +116,7 @@ std::optional<PillState> pillStateOf(const Workspace &workspace, qint64 busyMill
         StatusTexts::tr("%1 on %2 · %3")
             .arg(step, QString::fromStdString(workspace.cluster()), bytes(latest->summary.largestPeak.count));
     if (latest->verdict)
-        return PillState{Mood::Proven,
-            (isOptimal(*latest) ? StatusTexts::tr("Optimal %1%2") : StatusTexts::tr("Valid %1%2"))
-                .arg(figures, howGood(*latest))};
+        return PillState{Mood::Proven, StatusTexts::tr("Valid %1%2").arg(figures, howGood(*latest))};
     return PillState{Mood::Good,
         workspace.isPlanning() ? StatusTexts::tr("Feasible %1 · verifying").arg(figures)
                                : StatusTexts::tr("Feasible %1").arg(figures)};
@@ -150,7 +140,8 @@ QString shownPlanText(const Workspace &workspace, qint64 busyMilliseconds)
     if (!search.fits)
         text += StatusTexts::tr(" · needs more memory than there is");
     else if (!search.isOfOthers())
-        text += StatusTexts::tr(" · at most %1% from the best").arg(std::ceil(100 * search.gap()), 0, 'f', 0);
+        text += StatusTexts::tr(" · about %1% from the best at most")
+                    .arg(std::ceil(100 * search.gap()), 0, 'f', 0);
     const auto &best = workspace.searchProgress();
     return text
         + (best && best->stepSeconds < search.best.simulatedSeconds
@@ -207,10 +198,10 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     case kGapPart: {
         if (!good || !facts.bound || workspace.isStale() || good->summary.stepSeconds <= 0)
             return {};
-        // The least that the work takes, or what a search has proven, if that is nearer.
-        double gap = 1 - *facts.bound / good->summary.stepSeconds;
-        if (good->search && !good->search->isOfOthers())
-            gap = std::min(gap, good->search->gap());
+        // The least that the work takes is proven; what a search says of other plans is likely, and nearer.
+        const double gap = 1 - *facts.bound / good->summary.stepSeconds;
+        if (good->search && !good->search->isOfOthers() && good->search->gap() < gap)
+            return StatusTexts::tr("gap ≈ %1%").arg(std::ceil(100 * good->search->gap()), 0, 'f', 0);
         return StatusTexts::tr("gap ≤ %1%").arg(std::ceil(100 * gap), 0, 'f', 0);
     }
     case kZoomPart:

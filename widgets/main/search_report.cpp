@@ -202,22 +202,14 @@ QString SearchReport::sentence(const SearchResult &result)
                               .arg(planText(result.best), secondsText(result.best.simulatedSeconds),
                                   bytesText(result.best.simulatedPeak));
     const QString bound = result.isOfOthers()
-        ? tr(
-            "In the search's model it takes %1, and none of %2 configurations whose stages have equally many "
-            "devices is below %3.")
-              .arg(secondsText(result.best.seconds))
+        ? tr("None of %1 configurations whose stages have equally many devices is likely to be below %2.")
               .arg(result.configurations)
               .arg(secondsText(result.bound))
-        : tr("In the search's model it takes %1%5, and none of %2 configurations is below %3: a "
-             "better plan could save %4% at most.")
-              .arg(secondsText(result.best.seconds))
+        : tr(
+            "None of %1 configurations is likely to be below %2: a better plan could save about %3% at most.")
               .arg(result.configurations)
               .arg(secondsText(result.bound))
-              .arg(100 * result.gap(), 0, 'f', 1)
-              .arg(result.provenSeconds() < result.best.seconds
-                      ? tr(", one that is no faster in simulation %1")
-                            .arg(secondsText(result.provenSeconds()))
-                      : QString());
+              .arg(100 * result.gap(), 0, 'f', 1);
     if (result.cannotFit())
         return found
             + tr(" Nothing fits in %1: every plan takes %2 of some device at least; this is about the least "

@@ -50,8 +50,7 @@ class SearchReport : public QDialog
 public:
     explicit SearchReport(std::shared_ptr<const SearchResult> result, QWidget *parent = nullptr);
 
-    /// "dp 2, tp 4, zero1 takes 32.7 ms. No plan of 153 configurations is below 31.4 ms in the search's
-    /// model."
+    /// "dp 2, tp 4, zero1 takes 32.7 ms. None of 153 configurations is likely to be below 31.4 ms ..."
     static QString sentence(const SearchResult &result);
 
 Q_SIGNALS:

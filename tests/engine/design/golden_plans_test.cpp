@@ -1,5 +1,5 @@
-// Every plan of the gallery on small models of the zoo is, byte for byte, what it was when golden_plans.txt was written:
-// its programs and its simulated timeline. What changes them on purpose writes the file anew
+// Every plan of the gallery on small models of the zoo is, byte for byte, what it was when golden_plans.txt
+// was written: its programs and its simulated timeline. What changes them on purpose writes the file anew
 // (PLANLOOM_GOLDEN=write build/tests/tests/design_tests --gtest_filter=GoldenPlans.*) and says why.
 
 #include "engine/base/digest.h"
@@ -47,7 +47,8 @@ std::string digestOf(const std::string &text)
 }
 
 /// A plan's line: what it is of, and the digests of its programs and its timeline; or that there is none.
-std::string lineOf(const std::string &spec, const ModelSnapshot &model, const std::string &entry, const std::string &cluster)
+std::string lineOf(
+    const std::string &spec, const ModelSnapshot &model, const std::string &entry, const std::string &cluster)
 {
     PlanRequest request;
     request.model = model;

@@ -207,7 +207,8 @@ TEST(BalancedCuts, EqualsBruteForceWhereStagesDiffer)
 TEST(PipelineStages, GiveFasterDevicesMoreLayers)
 {
     const SelectorIndex index(zooTraining("zoo:gpt?layers=12&hidden=1024&heads=8&seq=512&vocab=64&batch=8"));
-    const CostModel mixed = costModelOf(*clusterNamed("mixed-h100-a100:16"));
+    const CostModel cluster = costModelOf(*clusterNamed("mixed-h100-a100:16"));
+    const OperatorCosts mixed(index.graph(), cluster);
     const auto layersOf = [&](const std::vector<OperatorId> &stage) {
         std::set<std::int32_t> layers;
         for (const OperatorId op : stage)
@@ -231,8 +232,10 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
 {
     const SelectorIndex index(zooTraining("zoo:gpt?layers=8&hidden=64&heads=4&seq=16&vocab=64&batch=4"));
     const Graph &graph = index.graph();
+    const CostModel device = costs();
+    const OperatorCosts own(graph, device);
     for (const std::int32_t count : {2, 3, 4, 8}) {
-        const auto stages = pipelineStages(index, count, costs());
+        const auto stages = pipelineStages(index, count, own);
         ASSERT_TRUE(stages) << describe(stages.error());
         ASSERT_EQ(static_cast<std::int32_t>(stages->size()), count);
         std::vector<std::int32_t> stageOf(graph.operators.size(), -1);
@@ -254,7 +257,7 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
         }
     }
     // Equal layers and small ends: cuts lie between layers.
-    const auto four = pipelineStages(index, 4, costs());
+    const auto four = pipelineStages(index, 4, own);
     ASSERT_TRUE(four);
     std::vector<std::set<std::int32_t>> layers(4);
     for (std::size_t s = 0; s < 4; ++s) {
@@ -267,7 +270,31 @@ TEST(PipelineStages, CoverEveryForwardOperatorAlongTheDataFlow)
     for (const auto &of : layers)
         total += of.size();
     EXPECT_EQ(total, 8u);
-    EXPECT_FALSE(pipelineStages(index, 100000, costs()));
+    EXPECT_FALSE(pipelineStages(index, 100000, own));
+}
+
+/// In 16 bits products take an eighth, but no launch takes less: another cut is the best.
+TEST(PipelineStages, AreBalancedInTheNumberFormatsThatTheyRunIn)
+{
+    const SelectorIndex index(
+        zooTraining("zoo:gpt?layers=8&hidden=512&heads=8&seq=512&vocab=32000&batch=16"));
+    const CostModel device = costs();
+    const OperatorCosts wide(index.graph(), device);
+    const OperatorCosts narrow(index.graph(), device, PrecisionPreset::BFloat16);
+    const auto byWide = pipelineStages(index, 4, wide);
+    const auto byNarrow = pipelineStages(index, 4, narrow);
+    ASSERT_TRUE(byWide && byNarrow);
+    const auto slowest = [&](const std::vector<std::vector<OperatorId>> &stages) {
+        std::int64_t most = 0;
+        for (const auto &stage : stages) {
+            std::int64_t sum = 0;
+            for (const OperatorId op : stage)
+                sum += narrow.nanosecondsOf(op);
+            most = std::max(most, sum);
+        }
+        return most;
+    };
+    EXPECT_LT(slowest(*byNarrow), slowest(*byWide));
 }
 
 } // namespace

@@ -71,7 +71,8 @@ struct Site {
         EXPECT_DOUBLE_EQ(summary->stepSeconds, found.best.simulatedSeconds);
         EXPECT_EQ(summary->largestPeak.count, found.best.simulatedPeak);
         EXPECT_EQ(found.fits, found.best.simulatedPeak <= found.memoryLimit);
-        EXPECT_LE(found.bound, found.best.seconds);
+        EXPECT_LE(found.bound, found.best.simulatedSeconds);
+        EXPECT_LE(found.modelBound, found.best.seconds);
         // It is among those that were seen, once.
         EXPECT_EQ(std::count_if(found.seen.begin(), found.seen.end(),
                       [&](const SearchedPlan &plan) {

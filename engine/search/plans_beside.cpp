@@ -1,0 +1,77 @@
+#include "engine/search/plans_beside.h"
+
+#include "engine/gallery/gallery_rows.h"
+#include "engine/search/search_rows.h"
+#include "engine/search/sharding_choice.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr std::size_t kMostShapes = 24;
+
+} // namespace
+
+PlansBeside::PlansBeside(
+    StepEstimator &estimator, const Model &model, const SearchSpace &space, const ConstraintTable &asked)
+    : m_estimator(estimator)
+    , m_model(model)
+    , m_space(space)
+    , m_asked(asked)
+    , m_hasAttentions(std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+          [](const Operator &op) { return op.kind == OperatorKind::Attention; }))
+{
+}
+
+bool PlansBeside::mayCutOverAll() const
+{
+    return m_space.sharding.isLeft && !m_space.sharding.isMixed() && !m_space.ownRecompute
+        && m_model.graph->loss.valid();
+}
+
+std::vector<StepEstimate> PlansBeside::partitions(const std::stop_token &stop) const
+{
+    std::vector<std::pair<std::pair<std::int32_t, double>, Configuration>> shapes;
+    for (const Configuration &each : m_space.configurations)
+        if (each.zero == 0 && each.shards * each.outerShards > 1 && each.recompute == RecomputeWord::None)
+            if (const auto least = m_estimator.kernelBoundOf(each))
+                shapes.emplace_back(std::pair(each.stages(), *least), each);
+    std::stable_sort(
+        shapes.begin(), shapes.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    shapes.resize(std::min(shapes.size(), kMostShapes));
+    std::vector<StepEstimate> found;
+    for (const auto &[order, shape] : shapes)
+        if (auto usual = m_estimator.estimateUsual(shape, stop))
+            for (StepEstimate &each : *usual)
+                found.push_back(std::move(each));
+    std::stable_sort(found.begin(), found.end(),
+        [](const StepEstimate &a, const StepEstimate &b) { return a.seconds < b.seconds; });
+    return found;
+}
+
+Result<ConstraintTable> PlansBeside::rowsOf(const StepEstimate &estimate, Choice choice) const
+{
+    const Configuration &configuration = estimate.configuration;
+    TRY(ConstraintTable rows,
+        planloom::rowsOf(estimate, m_estimator.problemOf(configuration), m_estimator.placedIn(configuration),
+            m_model, m_space, m_asked));
+    const auto add = [&](Selector selector, Rule rule) {
+        rows.rows.push_back(templateRow(std::move(selector), std::move(rule)));
+        rows.rows.back().origin = RowOrigin::Solver;
+    };
+    if (choice.goesRound)
+        add({.kind = SelectorKind::Kind, .text = nameOf(OperatorKind::Attention)},
+            RingRule{configuration.outerShards > 1 ? m_space.outerShardAxis : m_space.shardAxis});
+    if (choice.cutsOverAll)
+        for (Row &row : shardingChoice(m_model, m_asked, 3, "").rows)
+            add(row.selector.kind == SelectorKind::All
+                    ? Selector{.kind = SelectorKind::Weight, .text = "*"}
+                    : std::move(row.selector),
+                std::move(row.rule));
+    return rows;
+}
+
+} // namespace planloom

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "engine/search/search_space.h"
+#include "engine/search/step_estimate.h"
+
+#include <stop_token>
+#include <vector>
+
+namespace planloom {
+
+/// Plans that lie beside the search's space, and are priced by simulation alone: those whose keys and values go
+/// round the devices that a sequence is cut over (arXiv:2310.01889), and those whose weights are cut over all
+/// devices that read them alike, the ones that share a sample among them. In the space keys and values are
+/// gathered, and replicas alone cut weights among themselves. What it points to must outlive it.
+class PlansBeside
+{
+public:
+    PlansBeside(StepEstimator &estimator, const Model &model, const SearchSpace &space,
+        const ConstraintTable &asked);
+
+    /// Partitions that people use (usual_partitions.h), in meshes with shards, nothing sharded and nothing
+    /// computed again: the fastest in the model first. Meshes with the fewest stages alone are looked at, which
+    /// gather no weights for each of many micro-batches.
+    std::vector<StepEstimate> partitions(const std::stop_token &stop) const;
+
+    bool mayGoRound() const { return m_hasAttentions; }
+    /// Rows leave the search the weights, and what is computed again.
+    bool mayCutOverAll() const;
+
+    struct Choice {
+        bool goesRound = false;
+        bool cutsOverAll = false;
+    };
+    /// The rows that make it. @return InvalidInput
+    Result<ConstraintTable> rowsOf(const StepEstimate &estimate, Choice choice) const;
+
+private:
+    StepEstimator &m_estimator;
+    const Model &m_model;
+    const SearchSpace &m_space;
+    const ConstraintTable &m_asked;
+    bool m_hasAttentions = false;
+};
+
+} // namespace planloom
