@@ -187,8 +187,8 @@ public:
         const auto free = planned(*model, cluster, devices, {});
         if (!free || !free->fits)
             return;
-        const nlohmann::json base{{"seed", seed}, {"model", name}, {"cluster", cluster}, {"step", free->seconds},
-            {"bound", free->bound}, {"plan", free->plan}};
+        const nlohmann::json base{{"seed", seed}, {"model", name}, {"cluster", cluster},
+            {"step", free->seconds}, {"bound", free->bound}, {"plan", free->plan}};
         const auto compare = [&](const std::string &what, const std::optional<Planned> &other) {
             if (!other || !other->fits)
                 return;

@@ -1,6 +1,7 @@
 #include "engine/search/plans_beside.h"
 
 #include "engine/gallery/gallery_rows.h"
+#include "engine/graph/attention.h"
 #include "engine/search/search_rows.h"
 #include "engine/search/sharding_choice.h"
 
@@ -24,6 +25,23 @@ PlansBeside::PlansBeside(
     , m_hasAttentions(std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
           [](const Operator &op) { return op.kind == OperatorKind::Attention; }))
 {
+}
+
+bool PlansBeside::mayGoRound(const StepEstimate &estimate) const
+{
+    if (!m_hasAttentions)
+        return false;
+    const PartitionProblem &problem = m_estimator.problemOf(estimate.configuration);
+    for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        const auto axes = attentionAxes(m_model.graph->operators[i]);
+        if (!axes || axes->query < 0)
+            continue;
+        const OperatorChoice &choice = problem.choiceOf(i, estimate.partition->choice[i]);
+        const Split &split = estimate.configuration.outerShards > 1 ? choice.outer : choice.split;
+        if (split.kind == SplitKind::Dimension && split.dimension == axes->query)
+            return true;
+    }
+    return false;
 }
 
 bool PlansBeside::mayCutOverAll() const
@@ -67,9 +85,8 @@ Result<ConstraintTable> PlansBeside::rowsOf(const StepEstimate &estimate, Choice
             RingRule{configuration.outerShards > 1 ? m_space.outerShardAxis : m_space.shardAxis});
     if (choice.cutsOverAll)
         for (Row &row : shardingChoice(m_model, m_asked, 3, "").rows)
-            add(row.selector.kind == SelectorKind::All
-                    ? Selector{.kind = SelectorKind::Weight, .text = "*"}
-                    : std::move(row.selector),
+            add(row.selector.kind == SelectorKind::All ? Selector{.kind = SelectorKind::Weight, .text = "*"}
+                                                       : std::move(row.selector),
                 std::move(row.rule));
     return rows;
 }

@@ -8,22 +8,24 @@
 
 namespace planloom {
 
-/// Plans that lie beside the search's space, and are priced by simulation alone: those whose keys and values go
-/// round the devices that a sequence is cut over (arXiv:2310.01889), and those whose weights are cut over all
-/// devices that read them alike, the ones that share a sample among them. In the space keys and values are
-/// gathered, and replicas alone cut weights among themselves. What it points to must outlive it.
+/// Plans that lie beside the search's space, and are priced by simulation alone: those whose keys and values
+/// go round the devices that a sequence is cut over (arXiv:2310.01889), and those whose weights are cut over
+/// all devices that read them alike, the ones that share a sample among them. In the space keys and values
+/// are gathered, and replicas alone cut weights among themselves. What it points to must outlive it.
 class PlansBeside
 {
 public:
-    PlansBeside(StepEstimator &estimator, const Model &model, const SearchSpace &space,
-        const ConstraintTable &asked);
+    PlansBeside(
+        StepEstimator &estimator, const Model &model, const SearchSpace &space, const ConstraintTable &asked);
 
     /// Partitions that people use (usual_partitions.h), in meshes with shards, nothing sharded and nothing
-    /// computed again: the fastest in the model first. Meshes with the fewest stages alone are looked at, which
-    /// gather no weights for each of many micro-batches.
+    /// computed again: the fastest in the model first. Meshes with the fewest stages alone are looked at,
+    /// which gather no weights for each of many micro-batches.
     std::vector<StepEstimate> partitions(const std::stop_token &stop) const;
 
     bool mayGoRound() const { return m_hasAttentions; }
+    /// Whether the partition cuts queries of attentions, whose keys and values could go round.
+    bool mayGoRound(const StepEstimate &estimate) const;
     /// Rows leave the search the weights, and what is computed again.
     bool mayCutOverAll() const;
 

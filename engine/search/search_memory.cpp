@@ -80,7 +80,7 @@ void Correction::learn(const Configuration &configuration, double modelled, doub
 {
     m_same[configuration] = m_alike[kindOf(configuration)] = simulated / modelled;
     m_families[familyOf(configuration)].add(simulated / modelled);
-    if (proven <= 0)
+    if (proven <= 0 || !std::isfinite(proven))
         return;
     double &least = m_leastProven.try_emplace(familyOf(configuration), 1).first->second;
     least = std::min(least, simulated / proven);

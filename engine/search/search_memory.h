@@ -31,7 +31,8 @@ public:
         double least = 1;
         double likely = 1;
     };
-    /// @param proven  seconds in the model that no plan of the configuration is below; 0: not known
+    /// @param proven  seconds in the model that no plan of the configuration is below; 0 or infinite:
+    /// not known
     void learn(const Configuration &configuration, double modelled, double simulated, double proven = 0);
     /// @param trust  how far the model may be off where nothing was simulated
     Range of(const Configuration &configuration, double trust) const;

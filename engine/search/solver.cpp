@@ -150,7 +150,7 @@ public:
         if (m_found && !m_pricing->tookOver()) {
             const double worked = kLonger * m_worked.seconds();
             if (!m_instead)
-                lookBeside(m_options.mostSeconds + worked);
+                lookBeside(worked);
             if (m_result.fits) {
                 tightenBySimulation(std::max(m_options.mostSeconds, worked));
                 moveStages(std::max(m_options.mostSeconds, worked));
@@ -346,9 +346,11 @@ private:
             return;
         m_tries.trust =
             std::max(m_tries.trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
+        // What is proven is of plans that fit.
         const auto proven = m_pricing->bounds().find(estimate.configuration);
-        m_correction.learn(estimate.configuration, outcome->seconds, outcome->simulatedSeconds,
-            proven == m_pricing->bounds().end() ? 0 : proven->second);
+        const bool isOfIt = proven != m_pricing->bounds().end() && m_pricing->fits(estimate);
+        m_correction.learn(
+            estimate.configuration, outcome->seconds, outcome->simulatedSeconds, isOfIt ? proven->second : 0);
         m_correction.learnPeak(estimate.configuration, static_cast<double>(outcome->peakBytes),
             static_cast<double>(outcome->simulatedPeak));
     }
@@ -382,7 +384,9 @@ private:
 
     /// Plans beside the space: keys and values that go round where that may be faster; and where memory is
     /// dear, weights that are cut over all devices.
-    void lookBeside(double until)
+    /// @param worked  seconds of work that it may go on to, if that is more than the search may take; where
+    /// memory is dear, and beyond
+    void lookBeside(double worked)
     {
         const PlansBeside beside(*m_estimator, m_model, m_space, m_rows);
         const Configuration best = m_result.best.configuration;
@@ -392,9 +396,11 @@ private:
             return;
         int tried = 0;
         const int most = isDear ? kMostBesideWhereDear : kMostBeside;
+        const double until =
+            isDear ? worked + m_options.mostSeconds : std::max(worked, m_options.mostSeconds);
         for (const StepEstimate &each : beside.partitions(m_stop))
             for (const bool goesRound : {true, false}) {
-                if (goesRound ? !beside.mayGoRound() : !isDear)
+                if (goesRound ? !beside.mayGoRound(each) : !isDear)
                     continue;
                 bool isFarTooLarge = false;
                 for (const RecomputeWord word :

@@ -1,4 +1,5 @@
-// What a search says of all plans holds of those that a few rows make: the short form of tests/bench/bounds_hold.sh.
+// What a search says of all plans holds of those that a few rows make: the short form of
+// tests/bench/bounds_hold.sh.
 
 #include "tests/bound_draws.h"
 #include "tests/seeds.h"

@@ -46,16 +46,20 @@ TEST(PlansBeside, KeysGoRoundWhereThatIsFaster)
     ASSERT_TRUE(found) << describe(found.error());
     site.expectHolds(rows, *found);
     EXPECT_LE(found->best.simulatedSeconds,
-        1.001 * secondsByHand(site, "mesh cp=8\nsplit all : sequence over cp\nring kind:Attention : over cp\n"));
+        1.001
+            * secondsByHand(
+                site, "mesh cp=8\nsplit all : sequence over cp\nring kind:Attention : over cp\n"));
 }
 
 /// With few micro-batches it is not the slowest stage alone that makes a step long.
 TEST(Solver, MovesStagesWhereThatMakesThePlanFaster)
 {
-    const Site site(zooTraining("zoo:gpt?layers=3&hidden=128&batch=12&heads=8&vocab=512&seq=32"), 2, "rtx4090");
+    const Site site(
+        zooTraining("zoo:gpt?layers=3&hidden=128&batch=12&heads=8&vocab=512&seq=32"), 2, "rtx4090");
     const auto found = site.search("schedule zb-h1\n");
     ASSERT_TRUE(found) << describe(found.error());
-    const auto given = site.search("schedule zb-h1\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 1\n");
+    const auto given =
+        site.search("schedule zb-h1\nstage layer:0 : 0\nstage layer:1 : 1\nstage layer:2 : 1\n");
     ASSERT_TRUE(given) << describe(given.error());
     EXPECT_LE(found->best.simulatedSeconds, given->best.simulatedSeconds * (1 + 1e-9));
     site.expectHolds("schedule zb-h1\n", *found);
