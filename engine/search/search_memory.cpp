@@ -51,20 +51,26 @@ Addition additionOf(const Row &row)
         row.rule);
 }
 
+/// Gradients are reduced, and weights perhaps gathered, in every micro-batch.
+bool reducesOften(const Configuration &configuration)
+{
+    return configuration.zero >= 2 && configuration.microBatches > 1;
+}
+
 /// What plans have in common that the model is wrong about in the same way.
 Configuration kindOf(Configuration configuration)
 {
     configuration.recompute = RecomputeWord::None;
     configuration.inTurns = false;
-    configuration.zero = std::min(configuration.zero, 1);
+    configuration.zero = reducesOften(configuration) ? 2 : std::min(configuration.zero, 1);
     return configuration;
 }
 
-std::tuple<ScheduleKind, int, bool> familyOf(const Configuration &configuration)
+std::tuple<ScheduleKind, int, bool, bool> familyOf(const Configuration &configuration)
 {
     return {configuration.schedule,
         (configuration.innerShards() > 1 ? 1 : 0) + (configuration.outerShards > 1 ? 1 : 0),
-        configuration.isUnequal()};
+        configuration.isUnequal(), reducesOften(configuration)};
 }
 
 /// What is held for a while: gathered weights, what was sent, what a micro-batch passes on.

@@ -59,9 +59,11 @@ private:
     };
     std::map<Configuration, double> m_same{};
     std::map<Configuration, double> m_alike{};
-    /// And over how many axes they have shards, and whether stages differ in their devices.
-    std::map<std::tuple<ScheduleKind, int, bool>, Family> m_families{};
-    std::map<std::tuple<ScheduleKind, int, bool>, double> m_leastProven{}; ///< As `leastOf` says.
+    /// By schedule, over how many axes they have shards, whether stages differ in their devices, and whether
+    /// gradients are reduced in every micro-batch.
+    using FamilyKey = std::tuple<ScheduleKind, int, bool, bool>;
+    std::map<FamilyKey, Family> m_families{};
+    std::map<FamilyKey, double> m_leastProven{}; ///< As `leastOf` says.
     std::map<Configuration, double> m_samePeak{};
     std::map<std::array<bool, 7>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };

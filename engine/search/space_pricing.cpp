@@ -61,6 +61,8 @@ constexpr double kTighteningShareOfPricing = 0.3;
 /// What the partitions that were found of a configuration cost is nearly the least, where no more than this
 /// share of it is proven.
 constexpr double kNearPrice = 0.9;
+/// Of the seconds that kernels take in the model: in simulation some are launched with others.
+constexpr double kKernelsAtLeast = 0.98;
 /// By so much a configuration's price after an edit may be below that before it, which had more partitions to
 /// choose from: neither is of the very best.
 constexpr double kBelowBefore = 0.01;
@@ -189,6 +191,15 @@ Result<void> SpacePricing::priceInTurns()
     return {};
 }
 
+double SpacePricing::kernelsOf(const Configuration &configuration) const
+{
+    const auto [known, isNew] = m_kernels.try_emplace(configuration, 0);
+    if (isNew)
+        if (const auto seconds = m_estimator.kernelBoundOf(configuration))
+            known->second = *seconds;
+    return known->second;
+}
+
 SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double simulatedSeconds) const
 {
     std::map<Configuration, double> prices; // of plans that fit
@@ -199,8 +210,10 @@ SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double 
         }
     return leastBound(best, simulatedSeconds, [&](const Configuration &each, double proven) {
         const auto price = prices.find(each);
-        return std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
+        const double likely = std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
             * m_correction.leastOf(each);
+        // However wrong the model is about the rest of a step, kernels take what they take.
+        return likely >= simulatedSeconds ? likely : std::max(likely, kKernelsAtLeast * kernelsOf(each));
     });
 }
 

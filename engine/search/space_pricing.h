@@ -98,6 +98,8 @@ public:
     const std::optional<Error> &problem() const { return m_problem; }
 
 private:
+    /// `StepEstimator::kernelBoundOf`; 0 where there is none.
+    double kernelsOf(const Configuration &configuration) const;
     /// The least of `likelyOf` the best and all that are bounded, told what is proven of each.
     template<typename Likely>
     Bound leastBound(const Configuration &best, double seconds, const Likely &likelyOf) const;
@@ -159,6 +161,7 @@ private:
     std::map<Configuration, std::int64_t> m_tooFull{};
     std::set<Configuration> m_isFitted{}; ///< Priced with partitions that hold less.
     std::map<Configuration, double> m_bounds{};
+    mutable std::map<Configuration, double> m_kernels{}; ///< That were asked for.
     int m_triedOtherStages = 0;
     std::int64_t m_leastNeeded = 0;
     std::optional<Error> m_problem{};
