@@ -384,8 +384,8 @@ private:
 
     /// Plans beside the space: keys and values that go round where that may be faster; and where memory is
     /// dear, weights that are cut over all devices.
-    /// @param worked  seconds of work that it may go on to, if that is more than the search may take; where
-    /// memory is dear, and beyond
+    /// @param worked  seconds of the search's work at which it ends, or `SearchOptions::mostSeconds` if that
+    /// is more; where memory is dear, the sum of both
     void lookBeside(double worked)
     {
         const PlansBeside beside(*m_estimator, m_model, m_space, m_rows);

@@ -20,7 +20,7 @@ namespace planloom {
 /// One configuration that the search looked at.
 struct SearchedPlan {
     Configuration configuration{};
-    /// Of a step, in the search's model; of a plan with other stages than that priced, as simulated.
+    /// Of a step, in the search's model; as simulated, of a plan that the model did not price.
     double seconds = 0;
     std::int64_t peakBytes = 0; ///< Likewise.
     /// Simulated, where it was: step and largest peak; 0 elsewhere.
@@ -47,8 +47,10 @@ struct SearchResult {
     /// Seconds of a simulated step that no plan of the search's space is likely to be below, and never above
     /// the best plan's, which may lie beside the space (`Configuration::isUnequal`).
     ///
-    /// What is proven in the search's model, of every configuration, times the least that simulations have
-    /// shown to be likely of the model: as exact as those alike were, and a tenth where none was simulated.
+    /// The least of all configurations: what is proven of each in the search's model, or nearly what the best
+    /// plan of it that was priced takes there, by how far simulations of it, of those alike or of its
+    /// schedule have shown the model to be off (by a tenth where there is none); no less than what its
+    /// kernels take.
     double bound = 0;
     /// Seconds in the search's model that none of its partitions is below: what is proven there.
     double modelBound = 0;
@@ -116,10 +118,9 @@ struct SearchOptions {
 ///    Where rows leave open which devices stages have, plans on groups of different sizes are priced beside
 ///    them (unequal_stages.h), and compete in 3 if they are faster in the model: they are no configurations
 ///    of the space, and nothing is proven of others like them. After an edit only where one was best before.
-/// 2. Bounds in the model are made tighter where they are lowest (`StepEstimator::stagedBoundOf`,
-/// path_bound.h)
-///    until all are near the best price: of all partitions of each configuration, with these stages. After an
-///    edit (some bounds are known) that comes behind 3.
+/// 2. Bounds in the model are made tighter where they are lowest (path_bound.h) until all are near the
+///    best price: of all partitions of each configuration, with these stages. After an edit (some bounds
+///    are known) that comes behind 3.
 /// 3. The cheapest that fit are completed, lowered and simulated, the most promising first: by how much the
 ///    model was wrong is learned for those alike. It ends where none may be faster than the best simulated
 ///    step. The fastest that fits in simulation is the answer. After an edit, so are the plans that were
