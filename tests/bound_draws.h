@@ -3,7 +3,7 @@
 // Random models, clusters and rows, planned with the rows and without: what bounds are held against.
 
 #include "engine/design/make_plan.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "tests/dice.h"
 
 #include <algorithm>

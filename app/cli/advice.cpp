@@ -1,7 +1,7 @@
 #include "app/cli/advice.h"
 
-#include "engine/design/free_decisions.h"
-#include "engine/design/suggestions.h"
+#include "engine/design/explain/free_decisions.h"
+#include "engine/design/explain/suggestions.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,8 +2,8 @@
 #include "app/cli/without_effect.h"
 
 #include "engine/check/check_annotation.h"
-#include "engine/design/operator_files.h"
-#include "engine/graph/operator_file.h"
+#include "engine/design/models/operator_files.h"
+#include "engine/graph/operator_files/operator_file.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include "engine/analyse/steady_state.h"
 #include "engine/analyse/waterfall.h"
 #include "engine/base/words.h"
-#include "engine/design/traced_difference.h"
+#include "engine/design/explain/traced_difference.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 

@@ -4,7 +4,7 @@
 
 #include "engine/base/files.h"
 #include "engine/base/words.h"
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/design/remembered.h"
 #include "engine/interop/autodist_yaml.h"

@@ -2,15 +2,15 @@
 #include "app/cli/model.h"
 #include "app/cli/without_effect.h"
 
-#include "engine/cuda/nccl_devices.h"
-#include "engine/design/operator_files.h"
-#include "engine/design/reference.h"
+#include "engine/cuda/nccl/nccl_devices.h"
+#include "engine/design/models/operator_files.h"
+#include "engine/design/models/reference.h"
 #include "engine/design/remembered.h"
 #include "engine/interop/npz.h"
 #include "engine/interop/perfetto.h"
-#include "engine/runtime/calibrate.h"
-#include "engine/runtime/run_folder.h"
-#include "engine/runtime/supervisor.h"
+#include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/processes/run_folder.h"
+#include "engine/runtime/processes/supervisor.h"
 #include "engine/simulate/simulate.h"
 
 #include <nlohmann/json.hpp>

@@ -3,10 +3,10 @@
 #include "engine/base/files.h"
 #include "engine/base/words.h"
 #include "engine/interop/torch_schedule.h"
-#include "engine/search/schedule/find_schedule.h"
-#include "engine/search/schedule/placement_json.h"
-#include "engine/search/schedule/placement_stages.h"
-#include "engine/search/schedule/schedule_picture.h"
+#include "engine/schedule/search/find_schedule.h"
+#include "engine/schedule/search/placement_json.h"
+#include "engine/schedule/search/placement_stages.h"
+#include "engine/schedule/search/schedule_picture.h"
 
 #include <nlohmann/json.hpp>
 

@@ -7,7 +7,7 @@
 #include "engine/base/files.h"
 #include "engine/base/words.h"
 #include "engine/design/live_solver.h"
-#include "engine/design/table_file.h"
+#include "engine/design/models/table_file.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,14 +2,14 @@
 #include "app/cli/without_effect.h"
 
 #include "engine/base/files.h"
-#include "engine/design/model_rows.h"
+#include "engine/design/models/model_rows.h"
+#include "engine/design/models/table_file.h"
 #include "engine/design/remembered.h"
-#include "engine/design/table_file.h"
 #include "engine/frontend/file_kind.h"
-#include "engine/frontend/module_classes.h"
+#include "engine/frontend/torch/module_classes.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/interop/autodist_yaml.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_text.h"
 
 #include <cstdio>

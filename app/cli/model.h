@@ -4,7 +4,7 @@
 
 #include "engine/design/make_plan.h"
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <map>
 #include <string>

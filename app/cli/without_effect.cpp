@@ -1,7 +1,7 @@
 #include "app/cli/without_effect.h"
 
-#include "engine/frontend/zoo.h"
-#include "engine/graph/operator_file.h"
+#include "engine/frontend/zoo/zoo.h"
+#include "engine/graph/operator_files/operator_file.h"
 #include "engine/interop/autodist_yaml.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "app/cli/arguments.h"
 
 #include "engine/base/result.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 
 namespace planloom::cli {
 

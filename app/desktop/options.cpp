@@ -2,7 +2,7 @@
 
 #include <QtCore/QFileInfo>
 
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "sessions/session_file.h"
 
 #include <string>

@@ -1,12 +1,12 @@
 #include "engine/base/files.h"
-#include "engine/cuda/nccl_devices.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/lowering/expand_units.h"
-#include "engine/runtime/calibrate.h"
-#include "engine/runtime/event_json.h"
-#include "engine/runtime/probe.h"
-#include "engine/runtime/run_devices.h"
-#include "engine/runtime/supervisor.h"
+#include "engine/cuda/nccl/nccl_devices.h"
+#include "engine/lowering/program/execution_plan_json.h"
+#include "engine/lowering/program/expand_units.h"
+#include "engine/runtime/devices/run_devices.h"
+#include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/machine/probe.h"
+#include "engine/runtime/processes/event_json.h"
+#include "engine/runtime/processes/supervisor.h"
 
 #include <algorithm>
 #include <array>

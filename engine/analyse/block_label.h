@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/lowering/execution_plan.h"
-#include "engine/table/kinds/block_part.h"
+#include "engine/lowering/program/execution_plan.h"
+#include "engine/table/kinds/order/block_part.h"
 
 #include <cstdint>
 #include <set>

@@ -1,7 +1,7 @@
 #include "engine/analyse/bound.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/graph/storage_types.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/graph/operators/storage_types.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 #include "engine/analyse/communication.h"
 
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/instruction_cost.h"
+#include "engine/lowering/program/instruction_cost.h"
 
 #include <algorithm>
 #include <cmath>

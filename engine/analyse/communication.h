@@ -2,7 +2,7 @@
 
 #include "engine/graph/shape.h"
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/plan/plan.h"
 #include "engine/simulate/timeline.h"
 

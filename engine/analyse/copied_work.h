@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <string>
 #include <vector>

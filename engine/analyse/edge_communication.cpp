@@ -1,6 +1,6 @@
 #include "engine/analyse/edge_communication.h"
 
-#include "engine/lowering/instruction_cost.h"
+#include "engine/lowering/program/instruction_cost.h"
 
 #include <algorithm>
 #include <map>

@@ -2,7 +2,7 @@
 
 #include "engine/base/nearest_name.h"
 #include "engine/base/words.h"
-#include "engine/graph/storage_types.h"
+#include "engine/graph/operators/storage_types.h"
 #include "engine/simulate/link_traffic.h"
 #include "engine/simulate/summary.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/graph/operator_kind.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/graph/operators/operator_kind.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
 #include <array>

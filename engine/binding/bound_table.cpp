@@ -3,7 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/binding/alike.h"
 #include "engine/binding/nothing_selected.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "engine/binding/nothing_selected.h"
 
 #include "engine/base/nearest_name.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,7 @@
 #include "engine/check/check_annotation.h"
 
 #include "engine/base/text.h"
-#include "engine/graph/custom_operator.h"
+#include "engine/graph/operator_files/custom_operator.h"
 
 #include <algorithm>
 #include <array>

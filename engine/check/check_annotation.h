@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/check/trial.h"
-#include "engine/graph/operator_definition.h"
+#include "engine/graph/operator_files/operator_definition.h"
 
 #include <cstdint>
 #include <map>

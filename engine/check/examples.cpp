@@ -1,9 +1,9 @@
 #include "engine/check/examples.h"
 
-#include "engine/graph/places.h"
+#include "engine/graph/operators/places.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/graph/operator_definition.h"
+#include "engine/graph/operator_files/operator_definition.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/check/examples.h"
+#include "engine/graph/annotation/partition.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/partition.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/check/examples.h"
-#include "engine/kernels/operator_library.h"
+#include "engine/kernels/custom/operator_library.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 #include "engine/design/live_solver.h"
 
 #include "engine/base/work_pool.h"
-#include "engine/design/better_plans.h"
+#include "engine/design/explain/better_plans.h"
 
 #include <array>
 #include <utility>

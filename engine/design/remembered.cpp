@@ -1,6 +1,6 @@
 #include "engine/design/remembered.h"
 
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/hardware/cluster_json.h"
 
 #include <algorithm>

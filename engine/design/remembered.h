@@ -1,10 +1,10 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/design/opened_model.h"
-#include "engine/design/target.h"
+#include "engine/design/models/opened_model.h"
+#include "engine/design/models/target.h"
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <map>
 #include <string>

@@ -4,7 +4,7 @@
 #include "engine/base/files.h"
 #include "engine/base/user_folder.h"
 #include "engine/hardware/cluster_json.h"
-#include "engine/lowering/graph_json.h"
+#include "engine/lowering/program/graph_json.h"
 #include "engine/table/table_text.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "engine/frontend/file_kind.h"
 
-#include "engine/frontend/onnx_wire.h"
+#include "engine/frontend/onnx/onnx_wire.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 
 #include "engine/base/files.h"
 #include "engine/frontend/file_kind.h"
-#include "engine/frontend/import_pt2.h"
+#include "engine/frontend/torch/import_pt2.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/input_dimension.h"
+#include "engine/graph/dimensions/input_dimension.h"
 #include "engine/graph/shape.h"
 
 #include <cstdint>

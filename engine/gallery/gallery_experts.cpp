@@ -2,8 +2,8 @@
 
 #include "engine/base/words.h"
 #include "engine/gallery/gallery_rows.h"
-#include "engine/graph/dimension_classes.h"
-#include "engine/graph/places.h"
+#include "engine/graph/dimensions/dimension_classes.h"
+#include "engine/graph/operators/places.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "engine/base/text.h"
 #include "engine/base/words.h"
 #include "engine/gallery/gallery_find.h"
-#include "engine/table/kinds/schedule.h"
+#include "engine/table/kinds/order/schedule.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 
 #include <cstddef>
 #include <cstdint>

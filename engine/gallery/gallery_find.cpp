@@ -7,7 +7,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
 #include "engine/gallery/usual_rows.h"
-#include "engine/table/kinds/schedule.h"
+#include "engine/table/kinds/order/schedule.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
 

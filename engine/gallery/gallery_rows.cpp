@@ -1,6 +1,6 @@
 #include "engine/gallery/gallery_rows.h"
 
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "engine/gallery/operator_costs.h"
 
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/graph/graph.h"
+#include "engine/graph/operators/storage_types.h"
 #include "engine/graph/precision.h"
-#include "engine/graph/storage_types.h"
 #include "engine/hardware/cost_model.h"
 
 #include <cstdint>

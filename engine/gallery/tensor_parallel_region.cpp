@@ -1,8 +1,8 @@
 #include "engine/gallery/tensor_parallel_region.h"
 
-#include "engine/graph/annotation.h"
-#include "engine/graph/dimension_classes.h"
-#include "engine/graph/inner_identifier.h"
+#include "engine/graph/annotation/annotation.h"
+#include "engine/graph/annotation/inner_identifier.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 
 #include <algorithm>
 #include <deque>

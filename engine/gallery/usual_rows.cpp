@@ -1,8 +1,8 @@
 #include "engine/gallery/usual_rows.h"
 
 #include "engine/gallery/gallery_rows.h"
-#include "engine/graph/catalogue.h"
-#include "engine/graph/operator_kind.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/graph/operators/operator_kind.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
 

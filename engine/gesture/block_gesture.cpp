@@ -1,7 +1,7 @@
 #include "engine/gesture/acting.h"
 #include "engine/gesture/order_gesture.h"
 #include "engine/gesture/row_edits.h"
-#include "engine/graph/gradient_flow.h"
+#include "engine/graph/operators/gradient_flow.h"
 
 #include <algorithm>
 

@@ -48,7 +48,7 @@ struct RowConflict {
 /// it, give it a stage or shard its optimizer in different ways; one splits it over a mesh axis along which
 /// the other does not let it run, or into parts that cannot be dealt out to the other's devices; or both are
 /// about the whole plan, where there can be one only. At most 100 of them. Quick, for every movement of the
-/// pointer; minimal sets of any number of rows, and ways out that were tried, are engine/search/conflict's.
+/// pointer; minimal sets of any number of rows, and ways out that were tried, are engine/conflict's.
 ///
 /// @param completion  of `context.document.table()`
 /// O(rows x operators) at most; rows that name operators cost their names.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/graph/operator_definition.h"
+#include "engine/graph/operator_files/operator_definition.h"
 
 #include <utility>
 

@@ -10,9 +10,9 @@
 
 namespace planloom {
 
-/// How much room there is in every sample for what data choose (engine/graph/places.h): the tokens that go to
-/// one expert, say. "1.25x" is 1.25 times what is to be expected, "128" so many, "all" as many as there can
-/// be.
+/// How much room there is in every sample for what data choose (engine/graph/operators/places.h): the tokens
+/// that go to one expert, say. "1.25x" is 1.25 times what is to be expected, "128" so many, "all" as many as
+/// there can be.
 struct Capacity {
     enum class Kind : std::uint8_t { Expected, Rows, All };
     Kind kind = Kind::Expected;

@@ -3,7 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/graph/capacity.h"
-#include "engine/graph/input_dimension.h"
+#include "engine/graph/dimensions/input_dimension.h"
 #include "engine/graph/operator.h"
 #include "engine/graph/tensor.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/base/ids.h"
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 #include "engine/graph/attributes.h"
-#include "engine/graph/operator_kind.h"
+#include "engine/graph/operators/operator_kind.h"
 
 #include <cstdint>
 #include <string>

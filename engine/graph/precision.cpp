@@ -1,6 +1,6 @@
 #include "engine/graph/precision.h"
 
-#include "engine/graph/operator_kind.h"
+#include "engine/graph/operators/operator_kind.h"
 
 #include <cmath>
 #include <string>

@@ -1,6 +1,6 @@
 #include "engine/base/ids.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/operator_definition.h"
+#include "engine/graph/operator_files/operator_definition.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 #include "engine/hardware/cluster.h"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/graph/attention.h"
-#include "engine/graph/combination.h"
+#include "engine/graph/annotation/combination.h"
 #include "engine/graph/operator.h"
+#include "engine/graph/operators/attention.h"
 #include "engine/graph/tensor.h"
 #include "engine/hardware/cost.h"
 #include "engine/hardware/nccl_model.h"

@@ -1,7 +1,7 @@
 #include "engine/hardware/kernel_cost.h"
 
-#include "engine/graph/attention.h"
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/attention.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 #include "engine/interop/autodist_operators.h"
 
 #include "engine/base/text.h"
-#include "engine/graph/annotation.h"
-#include "engine/graph/catalogue.h"
+#include "engine/graph/annotation/annotation.h"
+#include "engine/graph/operators/catalogue.h"
 #include "engine/interop/autodist_yaml.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/graph/operator.h"
-#include "engine/table/kinds/dimension_ref.h"
+#include "engine/table/kinds/partition/dimension_ref.h"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include "engine/base/nearest_name.h"
 #include "engine/base/words.h"
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 #include "engine/interop/autodist_entries.h"
 #include "engine/interop/autodist_operators.h"
 #include "engine/table/kinds/meaning.h"

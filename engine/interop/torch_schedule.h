@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/lowering/schedule.h"
+#include "engine/schedule/schedule.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "engine/kernels/kernel.h"
 
+#include "engine/kernels/elements/rounded_kernel.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/rounded_kernel.h"
 
 #include <cassert>
 

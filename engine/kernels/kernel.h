@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/mask.h"
 #include "engine/graph/operator.h"
+#include "engine/graph/operators/mask.h"
 #include "engine/graph/shape.h"
 
 #include <cstddef>

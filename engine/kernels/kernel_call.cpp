@@ -1,7 +1,7 @@
 #include "engine/kernels/kernel_call.h"
 
 #include "engine/base/work_pool.h"
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,8 +2,8 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/execution_plan.h"
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/plan/plan.h"
 
 #include <memory>
@@ -18,8 +18,8 @@ class PathMemory;
 ///
 /// 1. `materialize`: every operator becomes its parts, on their devices (`engine/lowering/transform.h`), and
 ///    between what is made and what is needed stand the communications that mend it, cheapest first by
-///    `costs` (`engine/lowering/materialize.h`). Sorted by block, whatever the order of blocks.
-/// 2. `sequence`: one global order of (block, micro-batch) (`engine/lowering/sequence.h`).
+///    `costs` (`engine/lowering/layout/materialize.h`). Sorted by block, whatever the order of blocks.
+/// 2. `sequence`: one global order of (block, micro-batch) (`engine/lowering/order/sequence.h`).
 ///
 /// @return InvalidInput naming the operator or row that cannot be carried out (micro-batches that do not
 /// divide,

@@ -1,5 +1,5 @@
-#include "engine/graph/catalogue.h"
-#include "engine/graph/gradient_flow.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/graph/operators/gradient_flow.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "engine/lowering/lowering.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/lowering/block_times.h"
+#include "engine/graph/operators/catalogue.h"
 #include "engine/lowering/offload.h"
-#include "engine/lowering/order_rows.h"
+#include "engine/lowering/order/block_times.h"
+#include "engine/lowering/order/order_rows.h"
 #include "engine/plan/interleaves.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "engine/lowering/box_algebra.h"
+#include "engine/lowering/layout/box_algebra.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>

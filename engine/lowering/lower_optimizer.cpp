@@ -1,4 +1,4 @@
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 
 #include "engine/lowering/lowering.h"
 
-#include "engine/lowering/box_algebra.h"
+#include "engine/lowering/layout/box_algebra.h"
 #include "engine/plan/run_again.h"
 
 #include <algorithm>

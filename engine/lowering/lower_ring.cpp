@@ -15,7 +15,7 @@
 // part a device never has more than that at work and the next. What arrives is kept for no other pass: it
 // comes round again.
 
-#include "engine/lowering/box_algebra.h"
+#include "engine/lowering/layout/box_algebra.h"
 #include "engine/lowering/lowering.h"
 #include "engine/plan/ring.h"
 

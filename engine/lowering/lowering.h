@@ -1,11 +1,11 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/storage_types.h"
+#include "engine/graph/operators/storage_types.h"
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/materialize.h"
-#include "engine/lowering/program_builder.h"
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/layout/materialize.h"
+#include "engine/lowering/order/sequence.h"
+#include "engine/lowering/program/program_builder.h"
 #include "engine/lowering/transform.h"
 #include "engine/lowering/weight_versions.h"
 #include "engine/plan/plan.h"

@@ -2,7 +2,7 @@
 
 #include "engine/graph/graph.h"
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/program_builder.h"
+#include "engine/lowering/program/program_builder.h"
 #include "engine/plan/plan.h"
 
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "engine/base/in_parallel.h"
 #include "engine/base/words.h"
-#include "engine/graph/attention.h"
+#include "engine/graph/operators/attention.h"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/batch.h"
-#include "engine/graph/mask.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/graph/dimensions/batch.h"
+#include "engine/graph/operators/mask.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/plan/block_places.h"
 #include "engine/plan/plan.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 #include "engine/plan/plan.h"
 
 #include <cstdint>

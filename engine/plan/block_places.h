@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
 #include "engine/plan/plan.h"
 
 #include <cstdint>

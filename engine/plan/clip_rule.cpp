@@ -1,6 +1,6 @@
 #include "engine/plan/clip_rule.h"
 
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "engine/plan/followed_split.h"
 
-#include "engine/graph/inner_identifier.h"
+#include "engine/graph/annotation/inner_identifier.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/binding/followers.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
 
 #include <cstdint>
 #include <optional>

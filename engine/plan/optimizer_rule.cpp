@@ -1,6 +1,6 @@
 #include "engine/plan/optimizer_rule.h"
 
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 #include "engine/plan/default_rule.h"
 
 #include <algorithm>

@@ -2,10 +2,10 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/scale_units.h"
-#include "engine/graph/attention.h"
-#include "engine/graph/batch.h"
+#include "engine/graph/annotation/partition.h"
+#include "engine/graph/dimensions/batch.h"
 #include "engine/graph/graph.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/operators/attention.h"
 #include "engine/graph/precision.h"
 #include "engine/table/table.h"
 

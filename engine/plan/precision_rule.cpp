@@ -1,7 +1,7 @@
 #include "engine/plan/precision_rule.h"
 
 #include "engine/base/words.h"
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 
 #include <algorithm>
 #include <map>

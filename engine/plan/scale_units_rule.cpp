@@ -1,6 +1,6 @@
 #include "engine/plan/scale_units_rule.h"
 
-#include "engine/graph/batch.h"
+#include "engine/graph/dimensions/batch.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/row_setting.h"
 

@@ -1,6 +1,6 @@
 #include "engine/runtime/live_timeline.h"
 
-#include "engine/runtime/measured.h"
+#include "engine/runtime/devices/measured.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 
 #include "engine/base/result.h"
 #include "engine/interop/npy.h"
-#include "engine/lowering/execution_plan.h"
-#include "engine/runtime/training_run.h"
+#include "engine/lowering/program/execution_plan.h"
+#include "engine/runtime/training/training_run.h"
 #include "engine/simulate/timeline.h"
 
 #include <atomic>
@@ -102,8 +102,8 @@ struct RunOutcome {
     bool stopped = false; ///< By `RunEvents::finish`, before all steps were done: no gradients and weights.
     std::vector<double> losses{}; ///< One a step.
     std::vector<double> stepSeconds{};
-    /// One a step: elements that operators with places for what data choose (engine/graph/places.h) had no
-    /// room for, and left out.
+    /// One a step: elements that operators with places for what data choose (engine/graph/operators/places.h)
+    /// had no room for, and left out.
     std::vector<std::int64_t> dropped{};
     NamedArrays outputs{}; ///< Graph outputs of the last step, whole.
     NamedArrays gradients{}; ///< By weight name (in files), of the last step, whole; if `keepGradients`.

@@ -1,19 +1,19 @@
 #include "engine/runtime/run.h"
 
-#include "engine/lowering/expand_units.h"
+#include "engine/lowering/program/expand_units.h"
 
 #include "engine/base/work_pool.h"
-#include "engine/kernels/operator_library.h"
-#include "engine/runtime/cpu_backend.h"
-#include "engine/runtime/device_executor.h"
-#include "engine/runtime/free_memory.h"
-#include "engine/runtime/in_double.h"
-#include "engine/runtime/measured.h"
-#include "engine/runtime/run_devices.h"
-#include "engine/runtime/run_peers.h"
-#include "engine/runtime/run_ranks.h"
-#include "engine/runtime/thread_communicator.h"
-#include "engine/runtime/training_progress.h"
+#include "engine/kernels/custom/operator_library.h"
+#include "engine/runtime/communication/thread_communicator.h"
+#include "engine/runtime/devices/cpu_backend.h"
+#include "engine/runtime/devices/device_executor.h"
+#include "engine/runtime/devices/in_double.h"
+#include "engine/runtime/devices/measured.h"
+#include "engine/runtime/devices/run_devices.h"
+#include "engine/runtime/machine/free_memory.h"
+#include "engine/runtime/processes/run_peers.h"
+#include "engine/runtime/processes/run_ranks.h"
+#include "engine/runtime/training/training_progress.h"
 
 #include <algorithm>
 #include <cassert>

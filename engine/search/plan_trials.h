@@ -2,7 +2,7 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/search/steps_seen.h"
 #include "engine/simulate/timeline.h"

@@ -1,9 +1,9 @@
 #include "engine/search/plans_beside.h"
 
 #include "engine/gallery/gallery_rows.h"
-#include "engine/graph/attention.h"
+#include "engine/graph/operators/attention.h"
+#include "engine/search/partition/sharding_choice.h"
 #include "engine/search/search_rows.h"
-#include "engine/search/sharding_choice.h"
 
 #include <algorithm>
 #include <utility>

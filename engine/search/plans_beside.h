@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/search/search_space.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 
 #include <stop_token>
 #include <vector>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "engine/lowering/path_finder.h"
+#include "engine/lowering/layout/path_finder.h"
 #include "engine/search/solver.h"
-#include "engine/search/step_estimate.h"
 #include "engine/search/steps_seen.h"
+#include "engine/search/time/step_estimate.h"
 
 #include <algorithm>
 #include <array>

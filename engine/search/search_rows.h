@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 
 namespace planloom {
 

@@ -2,7 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/plan/optimizer_rule.h"
-#include "engine/search/recompute_choice.h"
+#include "engine/search/memory/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/hardware/cost_model.h"
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 #include "engine/plan/complete.h"
 #include "engine/search/search_space.h"
 #include "engine/simulate/summary.h"

@@ -3,7 +3,7 @@
 #include "engine/base/processor_time.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/search_space.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 
 #include <cstdint>
 #include <deque>

@@ -3,7 +3,7 @@
 #include "engine/base/place.h"
 #include "engine/search/plan_trials.h"
 #include "engine/search/search_rows.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 #include "engine/table/table_text.h"
 
 #include <set>

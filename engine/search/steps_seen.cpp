@@ -1,6 +1,6 @@
 #include "engine/search/steps_seen.h"
 
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 
 #include <algorithm>
 

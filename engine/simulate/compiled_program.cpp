@@ -1,7 +1,7 @@
 #include "engine/simulate/compiled_program.h"
 
-#include "engine/graph/custom_operator.h"
-#include "engine/lowering/program_builder.h"
+#include "engine/graph/operator_files/custom_operator.h"
+#include "engine/lowering/program/program_builder.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/lowering/instruction_cost.h"
+#include "engine/lowering/program/instruction_cost.h"
 #include "engine/simulate/symmetry.h"
 
 #include <array>

@@ -1,6 +1,6 @@
 #include "engine/simulate/program_reading.h"
 
-#include "engine/lowering/instruction_cost.h"
+#include "engine/lowering/program/instruction_cost.h"
 #include "engine/simulate/symmetry.h"
 
 #include <algorithm>

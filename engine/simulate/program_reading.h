@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <compare>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/lowering/instruction_cost.h"
+#include "engine/lowering/program/instruction_cost.h"
 #include "engine/simulate/timeline.h"
 
 #include <functional>

@@ -2,7 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/hardware/nccl_model.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/simulate/shared_links.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "engine/base/ids.h"
 #include "engine/base/shared_vector.h"
 #include "engine/base/units.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <array>
 #include <cstdint>

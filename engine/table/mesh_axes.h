@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/table/kinds/degree.h"
-#include "engine/table/kinds/mesh.h"
+#include "engine/table/kinds/partition/degree.h"
+#include "engine/table/kinds/partition/mesh.h"
 
 #include <cstdint>
 #include <optional>

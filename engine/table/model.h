@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/batch.h"
+#include "engine/graph/dimensions/batch.h"
 #include "engine/table/selector_index.h"
 
 #include <memory>

@@ -1,8 +1,8 @@
 #include "engine/table/row_setting.h"
 
 #include "engine/base/words.h"
-#include "engine/graph/inner_identifier.h"
-#include "engine/graph/weight_update.h"
+#include "engine/graph/annotation/inner_identifier.h"
+#include "engine/graph/operators/weight_update.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/table_text.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 #include "engine/graph/graph.h"
 #include "engine/table/layers.h"
 #include "engine/table/selector.h"

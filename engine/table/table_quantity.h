@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/table/kinds/limit.h"
+#include "engine/table/kinds/partition/limit.h"
 
 #include <cstddef>
 #include <cstdint>

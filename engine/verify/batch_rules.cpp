@@ -1,6 +1,6 @@
 #include "engine/verify/batch_rules.h"
 
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/graph/batch.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/graph/dimensions/batch.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <string>
 

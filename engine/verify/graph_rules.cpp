@@ -1,7 +1,7 @@
 #include "engine/verify/graph_rules.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/graph/operators/weight_update.h"
 
 #include <algorithm>
 #include <map>

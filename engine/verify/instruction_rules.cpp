@@ -1,7 +1,7 @@
 #include "engine/verify/instruction_rules.h"
 
 #include "engine/base/words.h"
-#include "engine/graph/gradient_flow.h"
+#include "engine/graph/operators/gradient_flow.h"
 #include "engine/verify/combination_rules.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "engine/verify/specification.h"
 
-#include "engine/graph/attention.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
+#include "engine/graph/operators/attention.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/graph/mask.h"
-#include "engine/graph/storage_types.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/graph/operators/mask.h"
+#include "engine/graph/operators/storage_types.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <cstdint>
 #include <map>

@@ -2,8 +2,8 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/words.h"
-#include "engine/graph/gradient_flow.h"
-#include "engine/graph/storage_types.h"
+#include "engine/graph/operators/gradient_flow.h"
+#include "engine/graph/operators/storage_types.h"
 #include "engine/verify/type_rules.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/words.h"
-#include "engine/graph/gradient_flow.h"
+#include "engine/graph/operators/gradient_flow.h"
 #include "engine/verify/batch_rules.h"
 #include "engine/verify/graph_rules.h"
 #include "engine/verify/instruction_rules.h"

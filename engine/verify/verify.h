@@ -2,7 +2,7 @@
 
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/design/make_plan.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 
 #include <cstdint>
 #include <cstdlib>

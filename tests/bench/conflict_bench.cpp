@@ -1,8 +1,8 @@
 // Rows that cannot hold together: three among two hundred on a GPT of 96 layers, and their ways out.
-#include "engine/design/opened_model.h"
-#include "engine/search/conflict/ways_out.h"
+#include "engine/conflict/ways_out.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/table/table_document.h"
-#include "tests/engine/search/conflict/planted.h"
+#include "tests/engine/conflict/planted.h"
 
 #include <benchmark/benchmark.h>
 

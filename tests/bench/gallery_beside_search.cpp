@@ -9,7 +9,7 @@
 // --all shows every plan.
 
 #include "engine/design/make_plan.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/gallery/gallery.h"
 
 #include <algorithm>

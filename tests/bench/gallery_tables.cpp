@@ -8,7 +8,7 @@
 
 #include "engine/design/balanced_gallery.h"
 #include "engine/design/make_plan.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/gallery/gallery.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"

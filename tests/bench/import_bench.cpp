@@ -2,8 +2,8 @@
 
 #include "tests/bench/bench_models.h"
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/zoo/zoo.h"
 
 #include <benchmark/benchmark.h>
 

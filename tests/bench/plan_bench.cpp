@@ -1,6 +1,6 @@
 // From rows to a timeline and a proof: completing, lowering, simulating, verifying.
 
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 
 #include "tests/bench/bench_models.h"
 

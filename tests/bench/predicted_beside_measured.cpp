@@ -8,8 +8,8 @@
 #include "tests/bench/bench_models.h"
 
 #include "engine/base/processor_time.h"
-#include "engine/graph/catalogue.h"
-#include "engine/runtime/calibrate.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/runtime/machine/calibrate.h"
 #include "engine/runtime/run.h"
 
 #include <algorithm>

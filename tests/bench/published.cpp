@@ -3,7 +3,7 @@
 // One rule for all that the tables do not say, stated in `ruleOf`; no figure belongs to a row.
 
 #include "engine/design/make_plan.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/gallery/usual_rows.h"
 
 #include <nlohmann/json.hpp>

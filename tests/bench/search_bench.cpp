@@ -1,7 +1,7 @@
 // The search for the best plan, from nothing: pricing alone, and with the simulations that decide.
-#include "engine/design/opened_model.h"
-#include "engine/design/target.h"
-#include "engine/graph/partition.h"
+#include "engine/design/models/opened_model.h"
+#include "engine/design/models/target.h"
+#include "engine/graph/annotation/partition.h"
 #include "engine/search/solver.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"

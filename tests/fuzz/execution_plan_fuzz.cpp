@@ -1,6 +1,6 @@
 // Any bytes as an execution plan: refused with an error, or a plan that prints, reads back and can be judged.
 
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/verify/verify.h"
 
 #include <nlohmann/json.hpp>

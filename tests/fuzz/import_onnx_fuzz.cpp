@@ -1,6 +1,6 @@
 // Any bytes are refused with an error or imported as a valid graph.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include <cstddef>
 #include <cstdint>

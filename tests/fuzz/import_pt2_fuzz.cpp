@@ -1,7 +1,7 @@
 // Any bytes are refused with an error or imported as a valid graph: as an archive, and as the program's JSON
 // in a sound one, where checksums would stop most of what fuzzing tries.
 
-#include "engine/frontend/import_pt2.h"
+#include "engine/frontend/torch/import_pt2.h"
 
 #include "tests/engine/frontend/pt2_for_tests.h"
 

@@ -5,7 +5,7 @@
 #include "engine/gallery/embedded_gallery.h"
 #include "engine/gallery/gallery_file.h"
 #include "engine/interop/npz.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 #include "sessions/session_store.h"

@@ -1,6 +1,6 @@
 #include "tests/fuzz/model_pen.h"
 
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include "tests/dice.h"
 
 #include "engine/check/examples.h"
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 
 #include <cstddef>
 #include <cstdint>

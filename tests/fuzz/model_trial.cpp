@@ -5,12 +5,12 @@
 
 #include "engine/base/words.h"
 #include "engine/design/make_plan.h"
-#include "engine/design/reference.h"
+#include "engine/design/models/reference.h"
 #include "engine/frontend/complete_import.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
 #include "engine/gallery/gallery.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/runtime/check.h"
+#include "engine/lowering/program/execution_plan_json.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 
 #include <cmath>

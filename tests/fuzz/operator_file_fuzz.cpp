@@ -1,8 +1,8 @@
 // Any bytes are refused with a place, or read as definitions that print as they read; on small inputs these
 // give types, annotations, bodies and work, or errors.
 
-#include "engine/graph/custom_operator.h"
-#include "engine/graph/operator_file.h"
+#include "engine/graph/operator_files/custom_operator.h"
+#include "engine/graph/operator_files/operator_file.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "tests/fuzz/reduce_model.h"
 
-#include "engine/frontend/dead_code.h"
-#include "engine/frontend/fuse.h"
-#include "engine/graph/catalogue.h"
+#include "engine/frontend/passes/dead_code.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/analyse/waterfall.h"
-#include "engine/design/traced_difference.h"
+#include "engine/design/explain/traced_difference.h"
 #include "engine/table/table_document.h"
 #include "widgets/common/operator_change.h"
 #include "widgets/compare/span_moves.h"

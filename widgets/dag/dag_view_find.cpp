@@ -3,7 +3,7 @@
 #include "engine/base/ids.h"
 #include "widgets/dag/dag_view.h"
 
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/design/model_options.h"
+#include "engine/design/models/model_options.h"
 #include "sessions/history.h"
 
 #include <vector>

@@ -1,9 +1,9 @@
 #include "widgets/design/workspace.h"
 
-#include "engine/design/model_rows.h"
+#include "engine/design/models/model_rows.h"
 #include "engine/design/solved_store.h"
 #include "engine/frontend/open_dimensions.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
 

@@ -6,7 +6,7 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QPromise>
 
-#include "engine/design/model_rows.h"
+#include "engine/design/models/model_rows.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/row_sentences.h"

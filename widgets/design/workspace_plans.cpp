@@ -1,9 +1,9 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
 #include "engine/base/words.h"
-#include "engine/design/block_move.h"
-#include "engine/design/free_decisions.h"
-#include "engine/design/model_rows.h"
+#include "engine/design/explain/free_decisions.h"
+#include "engine/design/models/model_rows.h"
+#include "engine/design/schedules/block_move.h"
 #include "engine/design/solved_store.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/workspace.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/graph/mask.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/graph/operators/mask.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/plan/plan.h"
 
 #include <cstdint>

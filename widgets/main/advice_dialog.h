@@ -4,8 +4,8 @@
 #include <QtCore/QPromise>
 #include <QtWidgets/QDialog>
 
-#include "engine/design/free_decisions.h"
-#include "engine/design/suggestions.h"
+#include "engine/design/explain/free_decisions.h"
+#include "engine/design/explain/suggestions.h"
 #include "widgets/design/plan_update.h"
 
 #include <optional>

@@ -4,7 +4,7 @@
 #include <QtGui/QWheelEvent>
 
 #include "engine/hardware/cluster.h"
-#include "engine/runtime/machine_cluster.h"
+#include "engine/runtime/machine/machine_cluster.h"
 
 namespace planloom {
 

@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QDialog>
 
-#include "engine/graph/input_dimension.h"
+#include "engine/graph/dimensions/input_dimension.h"
 
 #include <cstdint>
 #include <map>

@@ -6,7 +6,7 @@
 #include <QtCore/QMimeData>
 #include <QtCore/QUrl>
 
-#include "engine/design/table_file.h"
+#include "engine/design/models/table_file.h"
 #include "engine/frontend/file_kind.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/table/table_document.h"

@@ -1,6 +1,6 @@
 #include "widgets/main/export_help.h"
 
-#include "engine/design/operator_files.h"
+#include "engine/design/models/operator_files.h"
 
 #include <QtCore/QFile>
 #include <QtGui/QClipboard>

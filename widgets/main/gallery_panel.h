@@ -5,7 +5,7 @@
 #include <QtWidgets/QMessageBox>
 #include <QtWidgets/QWidget>
 
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 
 #include <string>
 

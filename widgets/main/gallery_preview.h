@@ -4,7 +4,7 @@
 #include <QtCore/QObject>
 #include <QtCore/QThreadPool>
 
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 
 #include <memory>
 #include <stop_token>

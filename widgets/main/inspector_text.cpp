@@ -2,8 +2,8 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/base/words.h"
-#include "engine/design/row_reasons.h"
-#include "engine/graph/catalogue.h"
+#include "engine/design/explain/row_reasons.h"
+#include "engine/graph/operators/catalogue.h"
 #include "engine/hardware/cost.h"
 #include "engine/hardware/device_word.h"
 #include "widgets/common/format.h"

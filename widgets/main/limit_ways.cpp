@@ -2,7 +2,7 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 
-#include "engine/design/suggestions.h"
+#include "engine/design/explain/suggestions.h"
 
 #include <utility>
 

@@ -14,11 +14,11 @@
 #include <QtWidgets/QMessageBox>
 #include <QtWidgets/QPushButton>
 
-#include "engine/frontend/module_classes.h"
+#include "engine/frontend/torch/module_classes.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/interop/perfetto.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"

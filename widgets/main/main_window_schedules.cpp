@@ -4,7 +4,7 @@
 
 #include <QtWidgets/QMenu>
 
-#include "engine/lowering/schedule.h"
+#include "engine/schedule/schedule.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"

@@ -15,8 +15,8 @@
 
 #include "engine/analyse/bound.h"
 #include "engine/base/place.h"
-#include "engine/design/free_decisions.h"
-#include "engine/design/suggestions.h"
+#include "engine/design/explain/free_decisions.h"
+#include "engine/design/explain/suggestions.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"

@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QDialog>
 
-#include "engine/design/operator_files.h"
+#include "engine/design/models/operator_files.h"
 
 #include <string>
 #include <vector>

@@ -11,7 +11,7 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/place.h"
 #include "engine/base/words.h"
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 #include "widgets/design/row_sentences.h"
 
 #include <algorithm>

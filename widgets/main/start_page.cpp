@@ -13,7 +13,7 @@
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QVBoxLayout>
 
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 

@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QDialog>
 
-#include "engine/design/model_options.h"
+#include "engine/design/models/model_options.h"
 
 class QSortFilterProxyModel;
 

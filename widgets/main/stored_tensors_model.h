@@ -2,7 +2,7 @@
 
 #include <QtCore/QAbstractTableModel>
 
-#include "engine/design/model_options.h"
+#include "engine/design/models/model_options.h"
 #include "engine/graph/graph.h"
 
 #include <optional>

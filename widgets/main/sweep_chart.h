@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QWidget>
 
-#include "engine/design/what_if_sweep.h"
+#include "engine/design/explain/what_if_sweep.h"
 
 #include <vector>
 

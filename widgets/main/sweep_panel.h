@@ -4,7 +4,7 @@
 #include <QtCore/QThreadPool>
 #include <QtWidgets/QWidget>
 
-#include "engine/design/what_if_sweep.h"
+#include "engine/design/explain/what_if_sweep.h"
 #include "widgets/design/workspace.h"
 
 #include <map>

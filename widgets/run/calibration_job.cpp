@@ -1,7 +1,7 @@
 #include "widgets/run/calibration_job.h"
 
-#include "engine/runtime/calibrate.h"
-#include "engine/runtime/throughput.h"
+#include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/machine/throughput.h"
 #include "widgets/common/format.h"
 
 #include <QtConcurrent/QtConcurrentRun>

@@ -1,6 +1,6 @@
 #include "widgets/run/machine_devices.h"
 
-#include "engine/runtime/machine_cluster.h"
+#include "engine/runtime/machine/machine_cluster.h"
 #include "widgets/common/format.h"
 
 #include <QtConcurrent/QtConcurrentRun>

@@ -7,7 +7,7 @@
 #include <QtCore/QTimer>
 
 #include "engine/hardware/cluster.h"
-#include "engine/runtime/probe.h"
+#include "engine/runtime/machine/probe.h"
 
 #include <memory>
 #include <optional>

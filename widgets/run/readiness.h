@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/lowering/execution_plan.h"
-#include "engine/runtime/gpu_fit.h"
-#include "engine/runtime/probe.h"
+#include "engine/lowering/program/execution_plan.h"
+#include "engine/runtime/machine/gpu_fit.h"
+#include "engine/runtime/machine/probe.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/run/run_record.h"
 

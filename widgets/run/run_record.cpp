@@ -1,8 +1,8 @@
 #include "widgets/run/run_record.h"
 
 #include "engine/kernels/kernel.h"
-#include "engine/runtime/event_json.h"
 #include "engine/runtime/live_timeline.h"
+#include "engine/runtime/processes/event_json.h"
 #include "widgets/common/format.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/lowering/execution_plan.h"
-#include "engine/runtime/gpu_fit.h"
+#include "engine/lowering/program/execution_plan.h"
+#include "engine/runtime/machine/gpu_fit.h"
+#include "engine/runtime/machine/throughput.h"
 #include "engine/runtime/run.h"
-#include "engine/runtime/throughput.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/run/run_analysis.h"
 
@@ -87,7 +87,7 @@ struct ReportedStep {
 /// As a timeline of `plan`. O(spans + instructions): for a worker.
 Timeline measuredTimelineOf(const ExecutionPlan &plan, const ReportedStep &reported);
 
-/// Everything known of a run, from its events (engine/runtime/event_json.h). Without Qt; a value.
+/// Everything known of a run, from its events (engine/runtime/processes/event_json.h). Without Qt; a value.
 class RunRecord
 {
 public:

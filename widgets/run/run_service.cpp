@@ -1,13 +1,13 @@
 #include "widgets/run/run_service.h"
 
-#include "engine/design/operator_files.h"
-#include "engine/design/reference.h"
+#include "engine/design/models/operator_files.h"
+#include "engine/design/models/reference.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost.h"
-#include "engine/kernels/operator_library.h"
-#include "engine/runtime/calibrate.h"
+#include "engine/kernels/custom/operator_library.h"
 #include "engine/runtime/live_timeline.h"
-#include "engine/runtime/run_folder.h"
+#include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/processes/run_folder.h"
 #include "engine/simulate/simulate.h"
 
 #include <QtConcurrent/QtConcurrentRun>

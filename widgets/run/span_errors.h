@@ -2,7 +2,7 @@
 
 #include <QtCore/QAbstractTableModel>
 
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
 #include <cstdint>

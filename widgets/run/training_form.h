@@ -2,7 +2,7 @@
 
 #include <QtWidgets/QWidget>
 
-#include "engine/runtime/training_run.h"
+#include "engine/runtime/training/training_run.h"
 
 class QComboBox;
 class QFormLayout;

@@ -2,7 +2,7 @@
 
 #include "engine/analyse/edge_communication.h"
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 #include "engine/plan/decided_by.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/scene/queue_tracks.h"

@@ -9,9 +9,9 @@
 #include <QtWidgets/QStyledItemDelegate>
 
 #include "engine/base/words.h"
-#include "engine/design/schedule_choice.h"
-#include "engine/lowering/schedule.h"
-#include "engine/search/schedule/template_example.h"
+#include "engine/design/schedules/schedule_choice.h"
+#include "engine/schedule/schedule.h"
+#include "engine/schedule/search/template_example.h"
 #include "widgets/common/palette.h"
 #include "widgets/schedule/schedule_picture.h"
 

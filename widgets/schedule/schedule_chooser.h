@@ -3,9 +3,9 @@
 #include <QtCore/QFutureWatcher>
 #include <QtWidgets/QComboBox>
 
-#include "engine/design/stage_layout.h"
+#include "engine/design/schedules/stage_layout.h"
 #include "engine/gesture/kept_schedules.h"
-#include "engine/table/kinds/schedule.h"
+#include "engine/table/kinds/order/schedule.h"
 #include "widgets/design/plan_update.h"
 
 #include <optional>

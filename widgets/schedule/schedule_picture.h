@@ -3,7 +3,7 @@
 #include <QtCore/QSize>
 #include <QtGui/QImage>
 
-#include "engine/search/schedule/stage_blocks.h"
+#include "engine/schedule/search/stage_blocks.h"
 #include "widgets/common/palette.h"
 
 #include <vector>

@@ -6,7 +6,7 @@
 #include <QtCore/QThreadPool>
 #include <QtGui/QImage>
 
-#include "engine/design/schedule_choice.h"
+#include "engine/design/schedules/schedule_choice.h"
 #include "widgets/common/palette.h"
 
 #include <memory>

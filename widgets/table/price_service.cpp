@@ -3,7 +3,7 @@
 #include <QtCore/QCoreApplication>
 #include <QtCore/QEvent>
 
-#include "engine/design/model_rows.h"
+#include "engine/design/models/model_rows.h"
 
 #include <algorithm>
 #include <iterator>

@@ -11,9 +11,9 @@
 namespace planloom {
 
 /// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one
-/// row after another, on a worker of its own; for a row about the model (engine/design/model_rows.h), of the
-/// model opened without it. Waits until the last plan is final and the person has been idle for a second; the
-/// newest table wins.
+/// row after another, on a worker of its own; for a row about the model (engine/design/models/model_rows.h),
+/// of the model opened without it. Waits until the last plan is final and the person has been idle for a
+/// second; the newest table wins.
 class PriceService : public QObject
 {
     Q_OBJECT

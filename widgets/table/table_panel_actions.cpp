@@ -10,7 +10,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenu>
 
-#include "engine/design/free_decisions.h"
+#include "engine/design/explain/free_decisions.h"
 #include "widgets/common/selection_model.h"
 #include "widgets/design/workspace.h"
 #include "widgets/table/paste_preview.h"

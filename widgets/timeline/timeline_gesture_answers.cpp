@@ -3,7 +3,7 @@
 
 #include "widgets/timeline/timeline_gestures.h"
 
-#include "engine/design/block_move.h"
+#include "engine/design/schedules/block_move.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "widgets/timeline/timeline_gestures.h"
 
-#include "engine/design/block_move.h"
+#include "engine/design/schedules/block_move.h"
 #include "widgets/timeline/timeline_holds.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The real functions of CUDA, and the plugin's entry point.
 
-#include "engine/cuda/cuda_functions.h"
-#include "engine/cuda/cuda_plugin.h"
+#include "engine/cuda/backend/cuda_functions.h"
+#include "engine/cuda/backend/cuda_plugin.h"
 #include "engine/cuda/plugin/compiler.h"
 #include "engine/cuda/plugin/launch.h"
 #include "engine/cuda/plugin/products.h"

@@ -1,7 +1,7 @@
 // The kernels of kernel_list.h on the device: loops of threads, or of teams, over their items. Those that can be made one with others
 // are in elements.cu.
 
-#include "engine/cuda/kernel_list.h"
+#include "engine/cuda/kernels/kernel_list.h"
 #include "engine/cuda/plugin/launch.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/cuda/kernel_list.h"
+#include "engine/cuda/kernels/kernel_list.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The kernels whose products tensor cores make: blocks of warps over their items.
 
-#include "engine/cuda/kernel_list.h"
+#include "engine/cuda/kernels/kernel_list.h"
 #include "engine/cuda/plugin/launch.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The real functions of NCCL, opened when they are needed.
 
 #include "engine/base/vendor_library.h"
-#include "engine/cuda/nccl_functions.h"
+#include "engine/cuda/nccl/nccl_functions.h"
 
 #include <climits>
 #include <cstddef>

@@ -155,7 +155,7 @@ template<> struct RuleMeaning<OverlapRule> {
     static Result<void> apply(
         const Model &model, std::int32_t deviceCount, const OverlapRule &rule, RowId row, PlanMeaning &plan);
 };
-/// Decides nothing of the plan: its model was opened with the sizes (engine/design/model_rows.h).
+/// Decides nothing of the plan: its model was opened with the sizes (engine/design/models/model_rows.h).
 template<> struct RuleMeaning<DimensionSizeRule> {
     /// @return InvalidInput if the model has no such dimension, may not have this size, or has another one
     static Result<void> apply(const Model &model, std::int32_t deviceCount, const DimensionSizeRule &rule,

@@ -4,8 +4,8 @@
 //
 //   engine/table/kinds/X.h, X.cpp           its rule (a plain struct, and what it means) and `RuleTraits`,
 //                                           both listed in engine/table/CMakeLists.txt
-//   engine/table/kinds/beside.cpp           how two of its rows stand to one another, if they are about the
-//   whole
+//   engine/table/kinds/place/beside.cpp           how two of its rows stand to one another, if they are about
+//   the whole
 //                                           plan
 //   engine/table/kinds/X_meaning.cpp        what it means of operators or of the plan: `RuleMeaning`,
 //   declared in

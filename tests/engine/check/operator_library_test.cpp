@@ -2,7 +2,7 @@
 
 #include "engine/check/check_annotation.h"
 #include "engine/check/part_runner.h"
-#include "engine/graph/custom_operator.h"
+#include "engine/graph/operator_files/custom_operator.h"
 #include "tests/engine/check/swish_for_tests.h"
 
 #include <gtest/gtest.h>

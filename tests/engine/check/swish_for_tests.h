@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/operator_file.h"
+#include "engine/graph/operator_files/operator_file.h"
 
 #include "planloom_paths.h"
 

@@ -1,9 +1,9 @@
 // Devices of the fake pass the suite of all backends, and those of a GPU where there is one.
 
-#include "engine/cuda/cuda_backend.h"
-#include "engine/cuda/cuda_devices.h"
-#include "engine/cuda/cuda_plugin.h"
-#include "engine/cuda/emulated_world.h"
+#include "engine/cuda/backend/cuda_backend.h"
+#include "engine/cuda/backend/cuda_devices.h"
+#include "engine/cuda/backend/cuda_plugin.h"
+#include "engine/cuda/nccl/emulated_world.h"
 
 #include "planloom_paths.h"
 

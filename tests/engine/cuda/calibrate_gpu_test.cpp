@@ -1,9 +1,9 @@
 // What is measured on a GPU, by the clock of its events, and what runs there are predicted to take by it.
 
-#include "engine/cuda/cuda_devices.h"
-#include "engine/runtime/calibrate.h"
-#include "engine/runtime/distinct_kernels.h"
-#include "engine/runtime/run_devices.h"
+#include "engine/cuda/backend/cuda_devices.h"
+#include "engine/runtime/devices/run_devices.h"
+#include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/machine/distinct_kernels.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/cuda/fake_cuda.h"

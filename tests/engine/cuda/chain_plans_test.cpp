@@ -2,8 +2,8 @@
 // make one after another, issued and as graphs, and tell times that fit; what cannot be fused is run as
 // before.
 
-#include "engine/cuda/cuda_devices.h"
-#include "engine/cuda/emulated_world.h"
+#include "engine/cuda/backend/cuda_devices.h"
+#include "engine/cuda/nccl/emulated_world.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/host_compiler.h"

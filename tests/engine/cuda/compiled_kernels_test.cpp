@@ -1,7 +1,7 @@
 // Kernels that are compiled while a plan runs are kept in a folder: what lies there is found again, and
 // whatever else lies there is compiled anew.
 
-#include "engine/cuda/compiled_kernels.h"
+#include "engine/cuda/kernels/compiled_kernels.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/host_compiler.h"

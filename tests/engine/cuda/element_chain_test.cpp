@@ -1,10 +1,10 @@
 // Chains of element-wise kernels make what their kernels make one after another: on random programs in memory
 // that is used again and again, with threads in any order; and as compiled sources, bit for bit.
 
-#include "engine/cuda/element_chain.h"
+#include "engine/cuda/kernels/element_chain.h"
 
-#include "engine/cuda/cuda_plugin.h"
-#include "engine/cuda/nests.h"
+#include "engine/cuda/backend/cuda_plugin.h"
+#include "engine/cuda/kernels/nests.h"
 
 #include "planloom_paths.h"
 

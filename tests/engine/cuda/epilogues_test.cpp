@@ -1,9 +1,9 @@
 // Products that do what comes behind them: activations, their slopes, and gradients of biases. Only where
 // that is the same function, and nothing else needs what they would not write.
 
-#include "engine/cuda/cuda_devices.h"
-#include "engine/cuda/emulated_world.h"
-#include "engine/cuda/own_kernels.h"
+#include "engine/cuda/backend/cuda_devices.h"
+#include "engine/cuda/kernels/own_kernels.h"
+#include "engine/cuda/nccl/emulated_world.h"
 
 #include "tests/engine/cuda/array_distance.h"
 #include "tests/engine/cuda/fake_cuda.h"

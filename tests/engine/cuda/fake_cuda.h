@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/cuda/cuda_functions.h"
+#include "engine/cuda/backend/cuda_functions.h"
 
 #include <cstdint>
 #include <deque>

@@ -1,7 +1,7 @@
 #include "tests/engine/cuda/fake_nccl.h"
 
-#include "engine/runtime/box_copy.h"
-#include "engine/runtime/collective_work.h"
+#include "engine/runtime/communication/collective_work.h"
+#include "engine/runtime/devices/box_copy.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/cuda/nccl_functions.h"
-#include "engine/runtime/communicator.h"
+#include "engine/cuda/nccl/nccl_functions.h"
+#include "engine/runtime/communication/communicator.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 

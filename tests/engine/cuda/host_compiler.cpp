@@ -90,7 +90,7 @@ private:
                 std::ofstream(m_folder / name) << text;
             }
         // What all of them include, read once.
-        const fs::path all = m_folder / "engine/cuda/chain_kernels.h";
+        const fs::path all = m_folder / "engine/cuda/kernels/chain_kernels.h";
         (void)run("-x c++-header " + all.string(), all.string() + ".gch");
     }
 

@@ -2,10 +2,10 @@
 // made of them is what the CPU's kernels make, of random shapes, whole and in parts.
 
 #include "engine/check/part_runner.h"
-#include "engine/cuda/warp_matrices.h"
-#include "engine/graph/attention.h"
-#include "engine/kernels/narrow_float.h"
-#include "engine/kernels/rounded_kernel.h"
+#include "engine/cuda/kernels/warp_matrices.h"
+#include "engine/graph/operators/attention.h"
+#include "engine/kernels/elements/narrow_float.h"
+#include "engine/kernels/elements/rounded_kernel.h"
 
 #include "tests/engine/cuda/one_queue.h"
 

@@ -1,8 +1,8 @@
 // Each collective by NCCL is what its definition says: any dimension, even and uneven pieces, all types.
 
-#include "engine/cuda/cuda_backend.h"
-#include "engine/cuda/nccl_world.h"
-#include "engine/runtime/collective_work.h"
+#include "engine/cuda/backend/cuda_backend.h"
+#include "engine/cuda/nccl/nccl_world.h"
+#include "engine/runtime/communication/collective_work.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/fake_nccl.h"

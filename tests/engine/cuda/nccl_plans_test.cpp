@@ -1,11 +1,11 @@
 // Plans whose devices are ranks of NCCL: what they compute and call, and how they end when something breaks.
 // Ranks are threads here, each with a GPU and an NCCL that are fakes.
 
-#include "engine/cuda/nccl_devices.h"
-#include "engine/cuda/nccl_log.h"
-#include "engine/cuda/nccl_order.h"
-#include "engine/lowering/expand_units.h"
-#include "engine/runtime/run_ranks.h"
+#include "engine/cuda/nccl/nccl_devices.h"
+#include "engine/cuda/nccl/nccl_log.h"
+#include "engine/cuda/nccl/nccl_order.h"
+#include "engine/lowering/program/expand_units.h"
+#include "engine/runtime/processes/run_ranks.h"
 
 #include "tests/engine/cuda/array_distance.h"
 #include "tests/engine/cuda/fake_cuda.h"

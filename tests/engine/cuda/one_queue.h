@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/cuda/cuda_products.h"
+#include "engine/cuda/backend/cuda_products.h"
 #include "engine/kernels/kernel_call.h"
 
 #include "tests/engine/cuda/fake_cuda.h"

@@ -2,7 +2,7 @@
 // and in parts.
 
 #include "engine/check/part_runner.h"
-#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/elements/narrow_float.h"
 
 #include "tests/engine/cuda/one_queue.h"
 

@@ -1,8 +1,8 @@
 // What stands between the program and the CUDA plugin: every way in which it is not there has its reason.
 
-#include "engine/cuda/cuda_devices.h"
-#include "engine/cuda/cuda_plugin.h"
-#include "engine/cuda/nccl_devices.h"
+#include "engine/cuda/backend/cuda_devices.h"
+#include "engine/cuda/backend/cuda_plugin.h"
+#include "engine/cuda/nccl/nccl_devices.h"
 
 #include "planloom_paths.h"
 

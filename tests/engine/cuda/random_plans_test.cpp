@@ -1,7 +1,7 @@
 // Random plans on emulated devices of a fake GPU, whose streams run in any order that their events allow,
 // make what they make on the CPU; whatever breaks them, nothing is left behind.
 
-#include "engine/cuda/cuda_devices.h"
+#include "engine/cuda/backend/cuda_devices.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/cuda/array_distance.h"

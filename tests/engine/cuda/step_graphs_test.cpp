@@ -1,7 +1,7 @@
 // Steps that run as CUDA graphs do what steps do that are issued, on random plans; what cannot be captured is
 // issued, with the reason; whatever fails on the way leaves nothing behind.
 
-#include "engine/cuda/cuda_devices.h"
+#include "engine/cuda/backend/cuda_devices.h"
 
 #include "tests/engine/cuda/fake_cuda.h"
 #include "tests/engine/cuda/planted_fault.h"

@@ -1,6 +1,6 @@
-#include "engine/design/free_decisions.h"
+#include "engine/design/explain/free_decisions.h"
+#include "engine/design/explain/suggestions.h"
 #include "engine/design/live_solver.h"
-#include "engine/design/suggestions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/design/better_plans.h"
+#include "engine/design/explain/better_plans.h"
 #include "engine/design/live_solver.h"
 #include "engine/table/table_text.h"
 

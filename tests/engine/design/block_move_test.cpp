@@ -1,8 +1,8 @@
-#include "engine/design/block_move.h"
+#include "engine/design/schedules/block_move.h"
 
-#include "engine/design/schedule_choice.h"
-#include "engine/lowering/in_flight.h"
-#include "engine/lowering/listed_schedule.h"
+#include "engine/design/schedules/schedule_choice.h"
+#include "engine/lowering/order/in_flight.h"
+#include "engine/lowering/order/listed_schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include "engine/analyse/copied_work.h"
 
 #include "engine/design/make_plan.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 
 #include <gtest/gtest.h>
 

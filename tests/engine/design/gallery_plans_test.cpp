@@ -1,5 +1,5 @@
 #include "engine/design/balanced_gallery.h"
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/table/table_text.h"
 

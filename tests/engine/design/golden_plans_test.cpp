@@ -6,7 +6,7 @@
 #include "engine/base/files.h"
 #include "engine/design/make_plan.h"
 #include "engine/interop/perfetto.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/simulate/timeline.h"
 #include "planloom_paths.h"
 

@@ -1,4 +1,4 @@
-#include "engine/design/model_options.h"
+#include "engine/design/models/model_options.h"
 
 #include <gtest/gtest.h>
 

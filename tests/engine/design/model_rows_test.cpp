@@ -1,4 +1,4 @@
-#include "engine/design/model_rows.h"
+#include "engine/design/models/model_rows.h"
 
 #include "engine/design/make_plan.h"
 #include "tests/engine/frontend/onnx_file.h"

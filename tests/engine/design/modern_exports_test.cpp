@@ -2,7 +2,7 @@
 // there are, and pipelines of micro-batches on them.
 
 #include "engine/design/make_plan.h"
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/table/layers.h"
 #include "tests/model_folder.h"
 

@@ -1,4 +1,4 @@
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 
 #include "engine/design/make_plan.h"
 #include "tests/engine/design/small_model.h"

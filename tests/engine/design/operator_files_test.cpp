@@ -1,10 +1,10 @@
 // Models with operators of files: found, planned, run in parts like whole, remembered, and trusted or not.
 
-#include "engine/design/opened_model.h"
-#include "engine/design/operator_files.h"
+#include "engine/design/models/opened_model.h"
+#include "engine/design/models/operator_files.h"
 #include "engine/design/remembered.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/runtime/check.h"
+#include "engine/lowering/program/execution_plan_json.h"
+#include "engine/runtime/training/check.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/text_cursor.h"
 #include "engine/verify/verify.h"

@@ -6,7 +6,7 @@
 #include "engine/design/make_plan.h"
 #include "engine/design/remembered.h"
 #include "engine/hardware/cluster_json.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
 #include "engine/verify/verify.h"

@@ -1,4 +1,4 @@
-#include "engine/design/row_reasons.h"
+#include "engine/design/explain/row_reasons.h"
 
 #include "engine/table/selector.h"
 

@@ -1,6 +1,6 @@
-#include "engine/design/schedule_choice.h"
+#include "engine/design/schedules/schedule_choice.h"
 
-#include "engine/design/simulated_blocks.h"
+#include "engine/design/schedules/simulated_blocks.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/table_text.h"

@@ -1,4 +1,4 @@
-#include "engine/design/table_file.h"
+#include "engine/design/models/table_file.h"
 
 #include "engine/base/files.h"
 #include "engine/table/table_json.h"

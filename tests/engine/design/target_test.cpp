@@ -1,4 +1,4 @@
-#include "engine/design/target.h"
+#include "engine/design/models/target.h"
 
 #include "engine/base/files.h"
 #include "engine/hardware/cluster_json.h"

@@ -1,4 +1,4 @@
-#include "engine/design/traced_difference.h"
+#include "engine/design/explain/traced_difference.h"
 
 #include "engine/design/make_plan.h"
 #include "engine/table/table_text.h"

@@ -1,6 +1,6 @@
 #include "engine/gallery/usual_rows.h"
 
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
 

@@ -1,4 +1,4 @@
-#include "engine/design/what_if_sweep.h"
+#include "engine/design/explain/what_if_sweep.h"
 
 #include <gtest/gtest.h>
 

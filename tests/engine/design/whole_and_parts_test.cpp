@@ -2,10 +2,10 @@
 // is none.
 
 #include "engine/design/make_plan.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
-#include "engine/runtime/check.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "tests/seeds.h"
 
 #include <gtest/gtest.h>

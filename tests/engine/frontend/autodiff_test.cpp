@@ -1,7 +1,7 @@
-#include "engine/frontend/autodiff.h"
+#include "engine/frontend/training/autodiff.h"
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Operators that operator files define, in models of both formats.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/import_pt2.h"
-#include "engine/graph/operator_file.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/torch/import_pt2.h"
+#include "engine/graph/operator_files/operator_file.h"
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/pt2_for_tests.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/onnx_metadata.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/onnx/onnx_metadata.h"
 #include "tests/engine/frontend/onnx_file.h"
 
 #include <gtest/gtest.h>

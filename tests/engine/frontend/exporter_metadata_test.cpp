@@ -1,10 +1,10 @@
 // What exporters write beside a graph: parsing it, and what the importer makes of it.
 
-#include "engine/frontend/onnx_metadata.h"
+#include "engine/frontend/onnx/onnx_metadata.h"
 
-#include "engine/frontend/autodiff.h"
-#include "engine/frontend/import_onnx.h"
-#include "engine/graph/batch.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/autodiff.h"
+#include "engine/graph/dimensions/batch.h"
 #include "engine/table/layers.h"
 #include "tests/engine/frontend/described_file.h"
 #include "tests/engine/frontend/run_graph.h"

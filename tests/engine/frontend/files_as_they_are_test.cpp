@@ -1,8 +1,8 @@
 // Files as exporters and people write them: tensors without elements, sizes written in other ways, weights in
 // nodes and among the inputs, names without dots.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/import_pt2.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/torch/import_pt2.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/pt2_for_tests.h"

@@ -1,6 +1,6 @@
 // Expressions are found from what came out for some choices of their numbers, and none where there is none.
 
-#include "engine/frontend/fitted_expression.h"
+#include "engine/frontend/onnx/functions/fitted_expression.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // What exporters' optimizers make of parameters: what is taken apart again, and what is named as lost.
 
-#include "engine/frontend/onnx_folded.h"
+#include "engine/frontend/onnx/parameters/onnx_folded.h"
 
-#include "engine/frontend/autodiff.h"
+#include "engine/frontend/training/autodiff.h"
 #include "tests/engine/frontend/described_file.h"
 #include "tests/engine/frontend/run_graph.h"
 

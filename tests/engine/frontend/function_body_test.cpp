@@ -1,9 +1,9 @@
 // Bodies of operators that stand in ONNX files, as functions: the steps they become, and what is refused.
 
-#include "engine/frontend/function_body.h"
+#include "engine/frontend/onnx/functions/function_body.h"
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/graph/custom_operator.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/graph/operator_files/custom_operator.h"
 #include "tests/engine/frontend/onnx_file.h"
 
 #include <gtest/gtest.h>

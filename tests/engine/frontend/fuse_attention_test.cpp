@@ -1,7 +1,7 @@
 // The ways in which attention is written, and what is not attention.
 
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

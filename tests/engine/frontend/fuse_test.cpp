@@ -1,6 +1,6 @@
-#include "engine/frontend/fuse.h"
+#include "engine/frontend/passes/fuse/fuse.h"
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

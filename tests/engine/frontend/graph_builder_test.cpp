@@ -1,4 +1,4 @@
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Damaged, contradictory and hostile models: an error that names the place, or a graph that is valid; never a
 // crash.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/operator_examples.h"

@@ -1,6 +1,6 @@
 // Weights beside the model file.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 

@@ -1,4 +1,4 @@
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/run_graph.h"

@@ -1,6 +1,6 @@
 // What single nodes of the file compute once they are canonical operators, against values worked out by hand.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/run_graph.h"

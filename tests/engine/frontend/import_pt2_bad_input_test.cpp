@@ -2,8 +2,8 @@
 // valid; never a crash.
 
 #include "engine/base/files.h"
-#include "engine/frontend/import_pt2.h"
-#include "engine/frontend/pt2_symbols.h"
+#include "engine/frontend/torch/import_pt2.h"
+#include "engine/frontend/torch/pt2_symbols.h"
 #include "planloom_paths.h"
 #include "tests/engine/frontend/pt2_for_tests.h"
 

@@ -1,10 +1,10 @@
 // Programs that PyTorch saved (tests/interop/make_pt2_files.py): their losses and gradients are PyTorch's.
 
 #include "engine/base/files.h"
-#include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_model.h"
-#include "engine/frontend/import_pt2.h"
-#include "engine/frontend/pt2_archive.h"
+#include "engine/frontend/torch/import_pt2.h"
+#include "engine/frontend/torch/pt2_archive.h"
+#include "engine/frontend/training/autodiff.h"
 #include "planloom_paths.h"
 #include "tests/engine/frontend/npz_for_tests.h"
 #include "tests/engine/frontend/run_graph.h"

@@ -1,6 +1,6 @@
 // Nodes that are made of several operators compute what the same written out in simpler nodes computes.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/run_graph.h"

@@ -1,9 +1,9 @@
 // Mixtures of experts whose routing depends on data, as PyTorch exports them: values, room, and what is
 // refused.
 
-#include "engine/frontend/autodiff.h"
 #include "engine/frontend/import_model.h"
-#include "engine/graph/batch.h"
+#include "engine/frontend/training/autodiff.h"
+#include "engine/graph/dimensions/batch.h"
 #include "planloom_paths.h"
 #include "tests/engine/frontend/npz_for_tests.h"
 #include "tests/engine/frontend/onnx_file.h"

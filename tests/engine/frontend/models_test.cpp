@@ -1,8 +1,8 @@
 // The models of ../shared/models, where they are there: structure for all of them, values for those with
 // references.
 
-#include "engine/frontend/autodiff.h"
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/autodiff.h"
 #include "tests/engine/frontend/npz_for_tests.h"
 #include "tests/engine/frontend/run_graph.h"
 #include "tests/model_folder.h"

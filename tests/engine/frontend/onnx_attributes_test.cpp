@@ -1,8 +1,8 @@
 // Attributes of ONNX's operators are carried out as the standard defines them, or refused by name. Expected
 // numbers are those of ONNX Runtime; tests/interop/attribute_tests.py has all combinations.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/onnx_attributes.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/onnx/onnx_attributes.h"
 
 #include "tests/engine/frontend/example_file.h"
 #include "tests/engine/frontend/operator_examples.h"

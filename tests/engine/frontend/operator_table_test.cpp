@@ -1,9 +1,9 @@
 // The table of what Planloom does with every operator of ONNX's sets 7 to 25, resources/operators.txt, is
 // what the code does with a small node of each.
 
-#include "engine/frontend/autodiff.h"
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/onnx_attributes.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/onnx/onnx_attributes.h"
+#include "engine/frontend/training/autodiff.h"
 #include "engine/kernels/kernel.h"
 
 #include "planloom_paths.h"

@@ -1,8 +1,8 @@
-#include "engine/frontend/part_projections.h"
+#include "engine/frontend/passes/projections/part_projections.h"
 
-#include "engine/frontend/autodiff.h"
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/training/autodiff.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

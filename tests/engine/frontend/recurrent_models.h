@@ -1,10 +1,10 @@
 #pragma once
 
-#include "engine/frontend/dead_code.h"
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/scopes.h"
-#include "engine/frontend/unroll_recurrence.h"
+#include "engine/frontend/passes/batch/unroll_recurrence.h"
+#include "engine/frontend/passes/dead_code.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/passes/scopes/scopes.h"
+#include "engine/frontend/zoo/graph_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "engine/frontend/scopes.h"
+#include "engine/frontend/passes/scopes/scopes.h"
 
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // A batch that lies inside a joined dimension gets one of its own; what is computed stays the same.
 
-#include "engine/frontend/separate_batch.h"
+#include "engine/frontend/passes/batch/separate_batch.h"
 
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/graph/batch.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/graph/dimensions/batch.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

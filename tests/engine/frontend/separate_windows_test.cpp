@@ -1,10 +1,10 @@
 // Windows that are counted on through all samples get a dimension of their own, and nothing else does.
 
-#include "engine/frontend/separate_windows.h"
+#include "engine/frontend/passes/batch/separate_windows.h"
 
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/frontend/zoo/zoo.h"
 
 #include <gtest/gtest.h>
 

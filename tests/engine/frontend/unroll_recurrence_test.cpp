@@ -1,6 +1,6 @@
-#include "engine/frontend/unroll_recurrence.h"
+#include "engine/frontend/passes/batch/unroll_recurrence.h"
 
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
 #include "tests/engine/frontend/recurrent_models.h"
 #include "tests/engine/frontend/run_graph.h"
 

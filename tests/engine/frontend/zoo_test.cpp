@@ -1,6 +1,6 @@
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
 #include "tests/engine/frontend/run_graph.h"
 
 #include <gtest/gtest.h>

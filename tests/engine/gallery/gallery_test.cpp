@@ -1,4 +1,4 @@
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 #include "engine/gallery/tensor_parallel_region.h"
 #include "engine/table/selector_index.h"
 #include "tests/engine/gallery/gallery_for_tests.h"

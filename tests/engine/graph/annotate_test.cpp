@@ -1,5 +1,5 @@
-#include "engine/graph/catalogue.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
+#include "engine/graph/operators/catalogue.h"
 #include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 #include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-#include "engine/graph/batch.h"
-#include "engine/graph/catalogue.h"
-#include "engine/graph/partition.h"
+#include "engine/graph/annotation/partition.h"
+#include "engine/graph/dimensions/batch.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // What the dimensions of the zoo's models and of those beside this checkout are, against their architectures.
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/frontend/zoo/zoo.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 #include "tests/model_folder.h"
 
 #include <gtest/gtest.h>

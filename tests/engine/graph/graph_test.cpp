@@ -1,5 +1,5 @@
-#include "engine/graph/catalogue.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 #include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>

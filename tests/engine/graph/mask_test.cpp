@@ -1,5 +1,5 @@
 #include "engine/graph/attributes.h"
-#include "engine/graph/mask.h"
+#include "engine/graph/operators/mask.h"
 #include "engine/graph/shape.h"
 
 #include <gtest/gtest.h>

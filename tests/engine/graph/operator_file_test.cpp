@@ -1,7 +1,7 @@
 // Operator files: what they say, what is wrong in them and where, and that they print as they read.
 
-#include "engine/graph/custom_operator.h"
-#include "engine/graph/operator_file.h"
+#include "engine/graph/operator_files/custom_operator.h"
+#include "engine/graph/operator_files/operator_file.h"
 
 #include <gtest/gtest.h>
 

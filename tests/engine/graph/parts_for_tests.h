@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/annotation.h"
+#include "engine/graph/annotation/annotation.h"
 #include "engine/graph/attributes.h"
 #include "engine/graph/tensor.h"
 

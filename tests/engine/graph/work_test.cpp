@@ -1,4 +1,4 @@
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "engine/hardware/kernel_cost.h"
 
-#include "engine/graph/catalogue.h"
+#include "engine/graph/operators/catalogue.h"
 
 #include <gtest/gtest.h>
 

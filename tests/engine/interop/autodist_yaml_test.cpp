@@ -1,5 +1,5 @@
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/table/row_setting.h"
 #include "engine/table/selector_index.h"

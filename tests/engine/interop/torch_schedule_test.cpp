@@ -1,6 +1,6 @@
 #include "engine/interop/torch_schedule.h"
 
-#include "engine/lowering/schedule_templates.h"
+#include "engine/schedule/schedule_templates.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Attention in tiles against attention written out key by key, in both modes, whole and in parts.
 
 #include "engine/check/part_runner.h"
-#include "engine/graph/attention.h"
+#include "engine/graph/operators/attention.h"
 #include "engine/kernels/kernel.h"
 
 #include <gtest/gtest.h>

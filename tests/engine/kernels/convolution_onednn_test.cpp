@@ -1,6 +1,6 @@
 // Convolutions by oneDNN against their definition, and the same bits on any number of threads.
 
-#include "engine/kernels/convolution_onednn.h"
+#include "engine/kernels/products/convolution_onednn.h"
 
 #include "engine/base/work_pool.h"
 

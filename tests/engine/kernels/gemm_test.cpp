@@ -1,5 +1,5 @@
-#include "engine/kernels/gemm.h"
-#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/elements/narrow_float.h"
+#include "engine/kernels/products/gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // What kernels do with particular values, and how they refuse others.
 
 #include "engine/check/part_runner.h"
-#include "engine/graph/places.h"
+#include "engine/graph/operators/places.h"
+#include "engine/kernels/elements/narrow_float.h"
 #include "engine/kernels/kernel.h"
-#include "engine/kernels/narrow_float.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/elements/narrow_float.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Kernels whose values are not plain floats: what products of BFloat16 make beside those of floats.
 
-#include "engine/kernels/rounded_kernel.h"
+#include "engine/kernels/elements/rounded_kernel.h"
 
-#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/elements/narrow_float.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/kernels/vector_reduce.h"
+#include "engine/kernels/reductions/vector_reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/lowering/execution_plan.h"
+#include "engine/lowering/program/execution_plan.h"
 
 #include <string>
 

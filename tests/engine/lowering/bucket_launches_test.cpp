@@ -1,4 +1,4 @@
-#include "engine/lowering/bucket_launches.h"
+#include "engine/lowering/program/bucket_launches.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 

@@ -1,8 +1,8 @@
 // Two blocks of a rank that run side by side, in slices.
 
-#include "engine/lowering/in_flight.h"
 #include "engine/lowering/lower.h"
-#include "engine/lowering/schedule.h"
+#include "engine/lowering/order/in_flight.h"
+#include "engine/schedule/schedule.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"

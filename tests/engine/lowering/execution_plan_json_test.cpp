@@ -1,4 +1,4 @@
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"

@@ -1,8 +1,8 @@
 // Whatever numbers and names a graph holds: what is written is read back as it was.
 
 #include "engine/graph/graph.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/lowering/graph_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
+#include "engine/lowering/program/graph_json.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 

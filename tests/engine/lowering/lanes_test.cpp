@@ -1,6 +1,6 @@
 // Stages in lanes: Chimera's order, rows that name a lane, plan files, and what is refused.
 
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/block_text.h"

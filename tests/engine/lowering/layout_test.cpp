@@ -1,4 +1,4 @@
-#include "engine/lowering/layout.h"
+#include "engine/lowering/layout/layout.h"
 
 #include <gtest/gtest.h>
 

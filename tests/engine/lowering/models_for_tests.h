@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/table/table_text.h"

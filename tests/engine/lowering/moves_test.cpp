@@ -2,8 +2,8 @@
 // every placement, against a search that knows nothing of digits: it tries what every instruction means on
 // every partition of the devices into groups.
 
-#include "engine/lowering/path_finder.h"
-#include "engine/lowering/permutation.h"
+#include "engine/lowering/layout/path_finder.h"
+#include "engine/lowering/layout/permutation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Order and in-flight rows on whole plans: what the schedules of the devices hold in the end.
 
-#include "engine/lowering/in_flight.h"
-#include "engine/lowering/schedule.h"
+#include "engine/lowering/order/in_flight.h"
+#include "engine/schedule/schedule.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"

@@ -1,5 +1,5 @@
-#include "engine/lowering/bent_ranks.h"
-#include "engine/lowering/order.h"
+#include "engine/lowering/order/bent_ranks.h"
+#include "engine/lowering/order/order.h"
 
 #include <gtest/gtest.h>
 

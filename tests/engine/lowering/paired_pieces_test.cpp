@@ -1,8 +1,8 @@
 // Rows that order pieces of two blocks that run side by side.
 
-#include "engine/graph/batch.h"
-#include "engine/lowering/paired_pieces.h"
-#include "engine/lowering/sequence.h"
+#include "engine/graph/dimensions/batch.h"
+#include "engine/lowering/order/paired_pieces.h"
+#include "engine/lowering/order/sequence.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/models_for_tests.h"

@@ -1,6 +1,6 @@
 // What rows of precision make of a plan: types of buffers, casts, and what travels.
 
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/precise_plans.h"
 

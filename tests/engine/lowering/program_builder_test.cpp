@@ -1,4 +1,4 @@
-#include "engine/lowering/program_builder.h"
+#include "engine/lowering/program/program_builder.h"
 
 #include "engine/graph/graph.h"
 

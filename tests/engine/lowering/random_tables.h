@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/batch.h"
+#include "engine/graph/dimensions/batch.h"
 #include "tests/engine/lowering/random_placement.h"
 
 #include <array>

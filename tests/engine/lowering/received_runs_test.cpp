@@ -1,4 +1,4 @@
-#include "engine/lowering/received_runs.h"
+#include "engine/lowering/order/received_runs.h"
 
 #include <gtest/gtest.h>
 

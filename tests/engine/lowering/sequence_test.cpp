@@ -1,9 +1,9 @@
 // The second half of lowering alone gives what both halves give.
 
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 
+#include "engine/lowering/layout/path_finder.h"
 #include "engine/lowering/lower.h"
-#include "engine/lowering/path_finder.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 

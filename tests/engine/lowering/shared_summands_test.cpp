@@ -1,6 +1,6 @@
-#include "engine/lowering/shared_summands.h"
+#include "engine/lowering/layout/shared_summands.h"
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/models_for_tests.h"

@@ -1,8 +1,8 @@
 // Stages in slices: blocks in TeraPipe's order, keys as far as queries see them, and what is refused.
 
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/lowering/in_flight.h"
-#include "engine/lowering/schedule.h"
+#include "engine/lowering/order/in_flight.h"
+#include "engine/lowering/program/execution_plan_json.h"
+#include "engine/schedule/schedule.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/block_text.h"

@@ -1,8 +1,8 @@
 // Split backward passes: what runs in which block, and in which order.
 
-#include "engine/graph/gradient_flow.h"
-#include "engine/lowering/in_flight.h"
+#include "engine/graph/operators/gradient_flow.h"
 #include "engine/lowering/lower.h"
+#include "engine/lowering/order/in_flight.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/graph/batch.h"
-#include "engine/graph/dimension_classes.h"
+#include "engine/graph/dimensions/batch.h"
+#include "engine/graph/dimensions/dimension_classes.h"
 #include "engine/table/table.h"
 
 #include <algorithm>

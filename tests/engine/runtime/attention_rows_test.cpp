@@ -1,12 +1,12 @@
 // Plans whose attentions keep their probabilities, or some of them: proven, run, and compared with the model
 // on one device.
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 

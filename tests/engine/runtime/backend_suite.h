@@ -5,11 +5,11 @@
 // whose memory the host can read and write; and by PLANLOOM_BACKEND_TESTS(that class). Tests of one with a
 // static `whyNot()` are skipped where that is not empty.
 
-#include "engine/runtime/device_backend.h"
+#include "engine/runtime/devices/device_backend.h"
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/kernels/narrow_float.h"
-#include "engine/runtime/box_copy.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/kernels/elements/narrow_float.h"
+#include "engine/runtime/devices/box_copy.h"
 #include "tests/engine/runtime/plan_writer.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // model on one device.
 
 #include "engine/lowering/lower.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 

@@ -1,4 +1,4 @@
-#include "engine/runtime/box_copy.h"
+#include "engine/runtime/devices/box_copy.h"
 
 #include <gtest/gtest.h>
 

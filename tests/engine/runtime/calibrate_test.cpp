@@ -1,9 +1,9 @@
 // Times measured here as a source of costs, and what a run is predicted to take by them.
 
-#include "engine/runtime/calibrate.h"
+#include "engine/runtime/machine/calibrate.h"
 
-#include "engine/graph/catalogue.h"
-#include "engine/runtime/distinct_kernels.h"
+#include "engine/graph/operators/catalogue.h"
+#include "engine/runtime/machine/distinct_kernels.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"

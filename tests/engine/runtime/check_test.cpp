@@ -1,8 +1,8 @@
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 
-#include "engine/runtime/frames.h"
-#include "engine/runtime/place.h"
-#include "engine/runtime/run_folder.h"
+#include "engine/runtime/processes/frames.h"
+#include "engine/runtime/processes/place.h"
+#include "engine/runtime/processes/run_folder.h"
 #include "tests/engine/runtime/plan_writer.h"
 
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Losses split along their classes: the parts' statistics are combined, logits are never gathered.
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"

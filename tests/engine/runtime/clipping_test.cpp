@@ -1,9 +1,9 @@
 // Gradients clipped by their global norm: the definition, and the same under every plan.
 
-#include "engine/design/reference.h"
+#include "engine/design/models/reference.h"
 #include "engine/gallery/gallery.h"
-#include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 

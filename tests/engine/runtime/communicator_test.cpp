@@ -1,6 +1,6 @@
-#include "engine/runtime/memory_pool.h"
-#include "engine/runtime/process_world.h"
-#include "engine/runtime/thread_communicator.h"
+#include "engine/runtime/communication/thread_communicator.h"
+#include "engine/runtime/devices/memory_pool.h"
+#include "engine/runtime/processes/process_world.h"
 
 #include <gtest/gtest.h>
 

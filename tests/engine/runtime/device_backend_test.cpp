@@ -1,7 +1,7 @@
 // The CPU's devices pass the suite of all backends.
 
-#include "engine/runtime/cpu_backend.h"
-#include "engine/runtime/thread_communicator.h"
+#include "engine/runtime/communication/thread_communicator.h"
+#include "engine/runtime/devices/cpu_backend.h"
 
 #include "tests/engine/runtime/backend_suite.h"
 

@@ -1,6 +1,6 @@
 // The program planloom-exec: events on standard output, exit status.
 
-#include "engine/runtime/run_folder.h"
+#include "engine/runtime/processes/run_folder.h"
 #include "planloom_paths.h"
 
 #include "tests/engine/runtime/plan_writer.h"

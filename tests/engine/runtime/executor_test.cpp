@@ -1,6 +1,6 @@
 #include "engine/runtime/run.h"
 
-#include "engine/runtime/box_copy.h"
+#include "engine/runtime/devices/box_copy.h"
 #include "tests/engine/runtime/plan_writer.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Stands in for NVIDIA's libraries where there is no GPU: what probe.cpp opens. The environment variable
 // PLANLOOM_FAKE_NVIDIA says what is wrong with it.
 
-#include "engine/runtime/nvml.h"
+#include "engine/runtime/machine/nvml.h"
 
 #include <chrono>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // Runs that need more memory than there is are refused before they start.
 
-#include "engine/runtime/free_memory.h"
+#include "engine/runtime/machine/free_memory.h"
 
 #include "tests/engine/runtime/plan_writer.h"
 

@@ -1,15 +1,15 @@
 // Models whose projections are one product each (queries, keys and values; gate and up), under plans that cut
 // every part: proven, run, and compared with the model as it is written, on one device.
 
-#include "engine/frontend/fuse.h"
-#include "engine/frontend/part_projections.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo_parts.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/frontend/passes/fuse/fuse.h"
+#include "engine/frontend/passes/projections/part_projections.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo_parts.h"
 #include "engine/lowering/lower.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/box_copy.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/devices/box_copy.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/same_model.h"
 #include "engine/verify/verify.h"

@@ -1,7 +1,7 @@
 // Grouped queries over more devices than there are heads of keys: queries are cut, keys and values copied to
 // those that share them, and their gradients summed over these.
 
-#include "engine/frontend/import_pt2.h"
+#include "engine/frontend/torch/import_pt2.h"
 #include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/runtime/training_plans.h"

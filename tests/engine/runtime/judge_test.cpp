@@ -1,9 +1,9 @@
 // The check is a judge: what rounding alone does is no difference, however far it goes behind many
 // normalisations, and a plan that was made wrong is always one.
 
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 
-#include "engine/design/reference.h"
+#include "engine/design/models/reference.h"
 #include "tests/engine/runtime/training_plans.h"
 #include "tests/engine/runtime/wrong_plans.h"
 

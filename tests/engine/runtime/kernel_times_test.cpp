@@ -1,6 +1,6 @@
 // What runs of a kernel say of it where other programs take cores away.
 
-#include "engine/runtime/kernel_times.h"
+#include "engine/runtime/machine/kernel_times.h"
 
 #include <gtest/gtest.h>
 

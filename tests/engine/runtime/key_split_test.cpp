@@ -1,6 +1,6 @@
 // Attention split along its keys: means over parts of them are weighed by their log-sum-exps and added up.
 
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "tests/engine/runtime/attention_models.h"
 
 namespace planloom {

@@ -1,7 +1,7 @@
 // Stages in lanes, each with a copy of the weights: proven, run, and compared with the model on one device.
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/engine/lowering/sliced_models.h"
 #include "tests/engine/runtime/like_the_model.h"
 

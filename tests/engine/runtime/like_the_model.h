@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/models_for_tests.h"

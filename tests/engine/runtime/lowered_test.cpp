@@ -1,9 +1,9 @@
 // Plans as the gallery and lowering make them, run and compared with the model on one device.
 
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"

@@ -1,7 +1,7 @@
 // Rows that say what they cut by its meaning (`split all : heads over tp`): bound, lowered, proven and run.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/runtime/check.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/models_for_tests.h"

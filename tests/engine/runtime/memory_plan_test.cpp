@@ -1,8 +1,8 @@
 // Memory laid out before a run: what lives at once never overlaps, and little is lost between.
 
-#include "engine/runtime/memory_plan.h"
+#include "engine/runtime/devices/memory_plan.h"
 
-#include "engine/runtime/step_order.h"
+#include "engine/runtime/devices/step_order.h"
 #include "tests/engine/lowering/random_plans.h"
 #include "tests/engine/runtime/model_files.h"
 #include "tests/engine/runtime/plan_writer.h"

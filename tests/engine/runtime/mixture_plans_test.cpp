@@ -2,8 +2,8 @@
 // lie.
 
 #include "engine/frontend/import_model.h"
-#include "engine/frontend/training.h"
-#include "engine/runtime/box_copy.h"
+#include "engine/frontend/training/training.h"
+#include "engine/runtime/devices/box_copy.h"
 #include "planloom_paths.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 
 #include "tests/model_folder.h"
 

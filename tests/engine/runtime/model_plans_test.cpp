@@ -1,9 +1,9 @@
 // The model set under the gallery's plans, against PyTorch's outputs, loss and gradients.
 
-#include "engine/frontend/import_onnx.h"
+#include "engine/frontend/onnx/import_onnx.h"
 #include "engine/interop/npz.h"
-#include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
 #include "tests/engine/gallery/gallery_for_tests.h"

@@ -1,7 +1,7 @@
 // Eight AdamW steps of the models in ../shared/models-modern whose metadata say what is trained: the losses
 // and parameters that PyTorch has after them (tests/interop/make_modern_steps.py).
 
-#include "engine/design/opened_model.h"
+#include "engine/design/models/opened_model.h"
 #include "engine/interop/npz.h"
 #include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"

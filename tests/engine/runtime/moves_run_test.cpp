@@ -1,7 +1,7 @@
 // All moves between the layouts of four devices, lowered, proven and run: a product makes its output as one
 // layout says, and what reads it wants it as another says, placed in any order.
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"

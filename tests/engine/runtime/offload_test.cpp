@@ -1,13 +1,13 @@
 // Plans that keep states or activations in host memory: proven, run, and compared with the model on one
 // device; and what they hold on the host.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/lowering/lower.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"

@@ -1,10 +1,10 @@
 // Branches whose products are cut along their sums, added to one another: reduced once.
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/runtime/like_the_model.h"

@@ -2,9 +2,9 @@
 
 // Execution plans written by hand, for the tests of this folder.
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/runtime/processes/run_folder.h"
 #include "engine/runtime/run.h"
-#include "engine/runtime/run_folder.h"
 
 #include <gtest/gtest.h>
 

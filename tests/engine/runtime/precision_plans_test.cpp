@@ -1,11 +1,11 @@
 // Plans in other number formats: partitioned ones against the same formats on one device, and gradients
 // against PyTorch's in Float32.
 
-#include "engine/frontend/import_onnx.h"
-#include "engine/frontend/training.h"
+#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/training/training.h"
 #include "engine/interop/npz.h"
-#include "engine/runtime/check.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"

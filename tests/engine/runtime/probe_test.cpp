@@ -1,10 +1,10 @@
 // What a machine has to run on, and why it cannot be used: with a library that stands in for NVIDIA's.
 
-#include "engine/runtime/probe.h"
+#include "engine/runtime/machine/probe.h"
 
 #include "engine/hardware/cluster_json.h"
-#include "engine/runtime/gpu_fit.h"
-#include "engine/runtime/machine_cluster.h"
+#include "engine/runtime/machine/gpu_fit.h"
+#include "engine/runtime/machine/machine_cluster.h"
 
 #include "planloom_paths.h"
 

@@ -1,6 +1,6 @@
 // What the ranks of a run have in common, in real processes.
 
-#include "engine/runtime/process_world.h"
+#include "engine/runtime/processes/process_world.h"
 
 #include <gtest/gtest.h>
 

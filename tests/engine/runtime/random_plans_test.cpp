@@ -1,9 +1,9 @@
 // Random tables of the tiny models: refused with a reason, or proven and run equal to the unpartitioned
 // model.
 
-#include "engine/design/reference.h"
-#include "engine/runtime/check.h"
+#include "engine/design/models/reference.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/lowering/random_plans.h"

@@ -1,8 +1,8 @@
 // Ranks that are killed, stop answering, run out of memory or disk, or run another plan; and runs that are
 // cancelled at any moment: each is named, all processes end, and nothing is left.
 
-#include "engine/runtime/rank_process.h"
-#include "engine/runtime/stall.h"
+#include "engine/runtime/processes/rank_process.h"
+#include "engine/runtime/processes/stall.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"

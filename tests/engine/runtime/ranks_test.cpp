@@ -2,7 +2,7 @@
 
 #include "engine/frontend/import_model.h"
 #include "engine/interop/npy.h"
-#include "engine/runtime/supervisor.h"
+#include "engine/runtime/processes/supervisor.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"

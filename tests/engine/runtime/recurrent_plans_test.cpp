@@ -1,8 +1,8 @@
 // Recurrent models under data, tensor and pipeline plans: what they compute is what the model computes.
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/frontend/training.h"
-#include "engine/runtime/box_copy.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/runtime/devices/box_copy.h"
 #include "tests/engine/frontend/recurrent_models.h"
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/runtime/like_the_model.h"

@@ -1,8 +1,8 @@
 // A step as CPU devices would do it, by times that are made up.
 
-#include "engine/runtime/rehearsal.h"
+#include "engine/runtime/machine/rehearsal.h"
 
-#include "engine/runtime/calibrate.h"
+#include "engine/runtime/machine/calibrate.h"
 #include "engine/runtime/run.h"
 #include "engine/table/table_text.h"
 

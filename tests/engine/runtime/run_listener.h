@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/runtime/supervisor.h"
+#include "engine/runtime/processes/supervisor.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "engine/design/make_plan.h"
 #include "engine/interop/npz.h"
-#include "engine/kernels/narrow_float.h"
+#include "engine/kernels/elements/narrow_float.h"
 #include "engine/verify/verify.h"
 #include "planloom_paths.h"
 #include "tests/engine/runtime/like_the_model.h"

@@ -1,8 +1,8 @@
 // What several devices compute alike is computed once, and everything comes out as if it were not.
 
-#include "engine/runtime/shared_values.h"
+#include "engine/runtime/devices/shared_values.h"
 
-#include "engine/lowering/expand_units.h"
+#include "engine/lowering/program/expand_units.h"
 #include "engine/runtime/run.h"
 #include "engine/table/table_text.h"
 

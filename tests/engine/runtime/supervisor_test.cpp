@@ -1,4 +1,4 @@
-#include "engine/runtime/supervisor.h"
+#include "engine/runtime/processes/supervisor.h"
 
 #include "tests/engine/runtime/plan_writer.h"
 #include "tests/engine/runtime/run_listener.h"

@@ -3,8 +3,8 @@
 
 #include "engine/gallery/gallery.h"
 #include "engine/lowering/lower.h"
-#include "engine/lowering/schedule.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
+#include "engine/schedule/schedule.h"
 #include "engine/verify/verify.h"
 
 #include "tests/engine/runtime/like_the_model.h"

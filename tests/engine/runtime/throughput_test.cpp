@@ -1,4 +1,4 @@
-#include "engine/runtime/throughput.h"
+#include "engine/runtime/machine/throughput.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/runtime/model_files.h"

@@ -1,12 +1,12 @@
 // Runs of many steps: learning rates, data, checkpoints that go on under another plan.
 
-#include "engine/runtime/training_run.h"
+#include "engine/runtime/training/training_run.h"
 
 #include "engine/interop/npz.h"
 #include "engine/interop/safetensors.h"
+#include "engine/runtime/processes/supervisor.h"
 #include "engine/runtime/run.h"
-#include "engine/runtime/step_data.h"
-#include "engine/runtime/supervisor.h"
+#include "engine/runtime/training/step_data.h"
 #include "engine/table/table_text.h"
 
 #include "tests/engine/gallery/gallery_for_tests.h"

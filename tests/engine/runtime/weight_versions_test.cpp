@@ -1,11 +1,11 @@
 // Plans whose gradients are computed at weights of earlier updates: proven, run, and compared with the model
 // that is trained with the same delays on one device; and that with a loop written out here.
 
-#include "engine/design/reference.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/design/models/reference.h"
 #include "engine/lowering/lower.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/check.h"
+#include "engine/runtime/training/check.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/gallery/gallery_for_tests.h"

@@ -1,4 +1,4 @@
-#include "engine/search/cost_network.h"
+#include "engine/search/partition/cost_network.h"
 
 #include <gtest/gtest.h>
 

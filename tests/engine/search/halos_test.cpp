@@ -1,4 +1,4 @@
-#include "engine/search/halos.h"
+#include "engine/search/partition/halos.h"
 
 #include "engine/hardware/cluster.h"
 

@@ -1,7 +1,7 @@
-#include "engine/search/held_limits.h"
+#include "engine/search/memory/held_limits.h"
 
-#include "engine/search/least_stages.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/bounds/least_stages.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "engine/search/held_moments.h"
+#include "engine/search/memory/held_moments.h"
 
 #include <gtest/gtest.h>
 

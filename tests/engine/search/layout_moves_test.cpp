@@ -1,7 +1,7 @@
-#include "engine/search/layout_moves.h"
+#include "engine/search/partition/layout_moves.h"
 
 #include "engine/hardware/cluster.h"
-#include "engine/lowering/layout.h"
+#include "engine/lowering/layout/layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/search/partition_problem.h"
+#include "engine/search/partition/partition_problem.h"
 
 #include "engine/hardware/cluster.h"
 #include "tests/engine/table/models.h"

@@ -1,7 +1,7 @@
-#include "engine/search/path_bound.h"
+#include "engine/search/bounds/path_bound.h"
 
-#include "engine/lowering/schedule_templates.h"
-#include "engine/search/step_estimate.h"
+#include "engine/schedule/schedule_templates.h"
+#include "engine/search/time/step_estimate.h"
 #include "engine/table/table_text.h"
 #include "tests/engine/table/models.h"
 

@@ -1,4 +1,4 @@
-#include "engine/search/pipeline_time.h"
+#include "engine/search/time/pipeline_time.h"
 
 #include <gtest/gtest.h>
 

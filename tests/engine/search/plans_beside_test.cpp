@@ -1,6 +1,6 @@
 // What is looked at beside the search's space, and when the best of it is known.
 
-#include "engine/search/stage_rows.h"
+#include "engine/search/stages/stage_rows.h"
 #include "tests/engine/search/search_site.h"
 
 #include <gtest/gtest.h>

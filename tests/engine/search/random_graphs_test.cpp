@@ -2,7 +2,7 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/table/models.h"
 #include "tests/seeds.h"

@@ -1,4 +1,4 @@
-#include "engine/search/rank_prices.h"
+#include "engine/search/memory/rank_prices.h"
 
 #include <gtest/gtest.h>
 

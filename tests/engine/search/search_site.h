@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/search/solver.h"

@@ -1,7 +1,7 @@
 #include "engine/search/solver.h"
 
 #include "engine/gallery/gallery.h"
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/search/search_site.h"
 
 #include <gtest/gtest.h>

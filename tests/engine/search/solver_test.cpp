@@ -1,7 +1,7 @@
 #include "engine/search/solver.h"
 
 #include "engine/gallery/gallery.h"
-#include "engine/graph/weight_update.h"
+#include "engine/graph/operators/weight_update.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/search/steps_seen.h"

@@ -1,6 +1,6 @@
-#include "engine/search/stages_beside.h"
+#include "engine/search/stages/stages_beside.h"
 
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/table/models.h"
 
 #include <gtest/gtest.h>

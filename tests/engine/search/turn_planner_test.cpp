@@ -1,4 +1,4 @@
-#include "engine/search/step_estimate.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/search/search_site.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Plans whose stages have groups of devices of different sizes.
 
 #include "engine/search/search_rows.h"
-#include "engine/search/step_estimate.h"
-#include "engine/search/unequal_rows.h"
+#include "engine/search/stages/unequal_rows.h"
+#include "engine/search/time/step_estimate.h"
 #include "tests/engine/runtime/like_the_model.h"
 #include "tests/engine/search/search_site.h"
 #include "tests/engine/table/models.h"

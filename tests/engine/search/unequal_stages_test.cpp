@@ -1,4 +1,4 @@
-#include "engine/search/unequal_stages.h"
+#include "engine/search/stages/unequal_stages.h"
 
 #include <gtest/gtest.h>
 

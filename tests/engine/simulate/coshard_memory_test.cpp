@@ -1,7 +1,7 @@
 // What coshard regions hold, counted by hand: one part between the turns, and one sum.
 
 #include "engine/analyse/memory_at.h"
-#include "engine/frontend/zoo_parts.h"
+#include "engine/frontend/zoo/zoo_parts.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"

@@ -1,6 +1,6 @@
 // What is known of programs makes a simulation quicker and changes nothing.
 
-#include "engine/lowering/sequence.h"
+#include "engine/lowering/order/sequence.h"
 #include "engine/simulate/known_programs.h"
 #include "engine/simulate/simulate.h"
 

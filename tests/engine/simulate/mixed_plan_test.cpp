@@ -1,6 +1,6 @@
 #include "engine/analyse/bound.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"

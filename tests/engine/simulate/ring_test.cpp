@@ -1,10 +1,10 @@
 // What ring attention holds and exposes, counted by hand, beside gathering all keys and values.
 
 #include "engine/analyse/memory_at.h"
-#include "engine/frontend/zoo.h"
-#include "engine/graph/catalogue.h"
-#include "engine/lowering/instruction_cost.h"
+#include "engine/frontend/zoo/zoo.h"
+#include "engine/graph/operators/catalogue.h"
 #include "engine/lowering/lower.h"
+#include "engine/lowering/program/instruction_cost.h"
 #include "engine/plan/complete.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"

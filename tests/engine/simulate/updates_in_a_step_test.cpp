@@ -1,7 +1,7 @@
 // Pipelines that update within the step, against counts by hand: with versions of the weights they are not
 // flushed.
 
-#include "engine/lowering/in_flight.h"
+#include "engine/lowering/order/in_flight.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 #include "engine/verify/verify.h"

@@ -5,10 +5,10 @@
 #include "engine/verify/verify.h"
 #include "tests/engine/verify/verified_plans.h"
 
-#include "engine/design/reference.h"
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/runtime/check.h"
+#include "engine/design/models/reference.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 #include "engine/simulate/simulate.h"
 #include "engine/table/table_text.h"
 

@@ -4,9 +4,9 @@
 #include "engine/verify/verify.h"
 #include "tests/engine/verify/verified_plans.h"
 
-#include "engine/lowering/execution_plan_json.h"
-#include "engine/runtime/check.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/runtime/run.h"
+#include "engine/runtime/training/check.h"
 
 #include "tests/engine/lowering/models_for_tests.h"
 #include "tests/engine/verify/unpartitioned.h"

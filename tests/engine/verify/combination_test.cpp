@@ -4,8 +4,8 @@
 #include "engine/verify/verify.h"
 #include "tests/engine/verify/verified_plans.h"
 
-#include "engine/frontend/graph_builder.h"
-#include "engine/lowering/execution_plan_json.h"
+#include "engine/frontend/zoo/graph_builder.h"
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_text.h"
 
 #include <functional>

@@ -5,7 +5,7 @@
 #include "engine/verify/verify.h"
 #include "tests/engine/lowering/models_for_tests.h"
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "engine/table/table_text.h"
 
 #include <gtest/gtest.h>

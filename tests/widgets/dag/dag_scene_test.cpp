@@ -1,8 +1,8 @@
 #include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_scene.h"
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 
 #include <gtest/gtest.h>
 

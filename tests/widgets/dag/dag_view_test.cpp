@@ -6,8 +6,8 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QToolTip>
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "tests/qt_test.h"
 #include "tests/widgets/dag/fake_gesture_host.h"
 #include "widgets/dag/dag_find_bar.h"

@@ -2,8 +2,8 @@
 
 #include "widgets/design/gesture_host.h"
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/plan/complete.h"
 
 #include <memory>

@@ -4,8 +4,8 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QTemporaryDir>
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
 #include "widgets/dag/layout_protocol.h"

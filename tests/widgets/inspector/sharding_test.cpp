@@ -1,8 +1,8 @@
 #include "widgets/inspector/sharding.h"
 #include "widgets/inspector/sharding_view.h"
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"

@@ -5,7 +5,7 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QListWidget>
 
-#include "engine/design/gallery_effect.h"
+#include "engine/design/explain/gallery_effect.h"
 #include "tests/qt_test.h"
 #include "widgets/main/gallery_form.h"
 #include "widgets/main/gallery_panel.h"

@@ -4,7 +4,7 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QPushButton>
 
-#include "engine/frontend/graph_builder.h"
+#include "engine/frontend/zoo/graph_builder.h"
 #include "tests/qt_test.h"
 #include "widgets/design/model_values.h"
 #include "widgets/main/stored_tensors_dialog.h"

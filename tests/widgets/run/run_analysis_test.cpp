@@ -1,7 +1,7 @@
 #include "widgets/run/run_analysis.h"
 
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"

@@ -2,12 +2,12 @@
 #include "widgets/run/run_record.h"
 
 #include "engine/base/result.h"
-#include "engine/frontend/training.h"
-#include "engine/frontend/zoo.h"
+#include "engine/frontend/training/training.h"
+#include "engine/frontend/zoo/zoo.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/lower.h"
 #include "engine/plan/complete.h"
-#include "engine/runtime/event_json.h"
+#include "engine/runtime/processes/event_json.h"
 #include "engine/simulate/simulate.h"
 #include "tests/engine/gallery/gallery_for_tests.h"
 

@@ -8,7 +8,7 @@
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QTableWidget>
 
-#include "engine/search/schedule/template_example.h"
+#include "engine/schedule/search/template_example.h"
 #include "tests/qt_test.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/design/workspace.h"

@@ -2,7 +2,7 @@
 
 #include <QtCore/QString>
 
-#include "engine/graph/batch.h"
+#include "engine/graph/dimensions/batch.h"
 #include "widgets/design/gesture_host.h"
 #include "widgets/design/plan_update.h"
 

@@ -1,0 +1,578 @@
+#include "engine/frontend/onnx/onnx_operators.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+using Context = OnnxNodeContext;
+using Handler = Result<void> (*)(Context &);
+using Integers = std::vector<std::int64_t>;
+
+constexpr std::int64_t kLargestWindow = std::int64_t{1} << 31; ///< Of a kernel, stride, dilation or padding.
+
+/// Windows of a convolution or pooling over the dimensions after the first two.
+struct Window {
+    Integers kernel{};
+    Integers strides{};
+    Integers dilations{};
+    Integers pads{}; ///< Begins, then ends.
+    std::string autoPad{};
+};
+
+/// An attribute with one number of at least `least` per spatial dimension (or `each` of them); `fallback` if
+/// missing.
+Result<Integers> perDimension(
+    Context &context, const char *name, std::size_t count, std::int64_t least, std::int64_t fallback)
+{
+    TRY(auto given, context.integers(name));
+    if (!given)
+        return Integers(count, fallback);
+    const bool fine = given->size() == count
+        && std::all_of(given->begin(), given->end(),
+            [&](std::int64_t value) { return value >= least && value <= kLargestWindow; });
+    if (!fine)
+        return context.invalid("attribute '" + std::string(name) + "' is " + toString(*given) + ", where "
+            + std::to_string(count) + " numbers of at least " + std::to_string(least) + " were expected");
+    return *std::move(given);
+}
+
+/// Reads the window attributes; `kernel` is the fallback of kernel_shape, empty if it must be given.
+Result<Window> readWindow(Context &context, const Integers &kernel)
+{
+    TRY_VOID(context.require(1));
+    if (context.rank(0) < 3)
+        return context.invalid("its input has the shape " + toString(context.shape(0))
+            + ", where [n c ..] with spatial dimensions was expected");
+    const std::size_t count = context.shape(0).size() - 2;
+    Window window;
+    if (context.hasAttribute("kernel_shape") || kernel.empty()) {
+        if (!context.hasAttribute("kernel_shape"))
+            return context.invalid("attribute 'kernel_shape' is missing");
+        TRY(window.kernel, perDimension(context, "kernel_shape", count, 1, 1));
+        if (!kernel.empty() && window.kernel != kernel)
+            return context.invalid("its kernel_shape " + toString(window.kernel)
+                + " is not that of its weight, " + toString(kernel));
+    } else {
+        window.kernel = kernel;
+    }
+    TRY(window.strides, perDimension(context, "strides", count, 1, 1));
+    TRY(window.dilations, perDimension(context, "dilations", count, 1, 1));
+    TRY(window.pads, perDimension(context, "pads", 2 * count, 0, 0));
+    TRY(window.autoPad, context.text("auto_pad", "NOTSET"));
+    if (window.autoPad != "NOTSET")
+        window.pads.assign(2 * count, 0);
+    return window;
+}
+
+/// Divides `total` between begin and end of spatial dimension `i`; the begin has the larger half if `lower`.
+void setPads(Window &window, std::size_t i, std::int64_t total, bool lower)
+{
+    const std::int64_t small = total / 2;
+    window.pads[i] = lower ? total - small : small;
+    window.pads[window.kernel.size() + i] = lower ? small : total - small;
+}
+
+/// Replaces auto_pad SAME_* by numbers such that the output has ceil(input / stride) elements.
+void resolveSamePads(Window &window, const Shape &input)
+{
+    if (window.autoPad != "SAME_UPPER" && window.autoPad != "SAME_LOWER")
+        return;
+    for (std::size_t i = 0; i < window.kernel.size(); ++i) {
+        const std::int64_t extent = input[i + 2];
+        const std::int64_t outputs = (extent + window.strides[i] - 1) / window.strides[i];
+        const std::int64_t span = (window.kernel[i] - 1) * window.dilations[i] + 1;
+        setPads(window, i, std::max<std::int64_t>(0, (outputs - 1) * window.strides[i] + span - extent),
+            window.autoPad == "SAME_LOWER");
+    }
+}
+
+/// The spatial extents of a convolution's weight [o c/g ..].
+Result<Integers> kernelOf(Context &context)
+{
+    TRY_VOID(context.require(2));
+    if (context.rank(1) != context.rank(0) || context.rank(1) < 3)
+        return context.invalid("its weight has the shape " + toString(context.shape(1)) + " and its input "
+            + toString(context.shape(0)) + ", where equal numbers of dimensions, at least 3, were expected");
+    return Integers(context.shape(1).begin() + 2, context.shape(1).end());
+}
+
+std::vector<TensorId> convolutionInputs(Context &context)
+{
+    std::vector<TensorId> inputs{context.input(0), context.input(1)};
+    if (context.has(2))
+        inputs.push_back(context.input(2));
+    return inputs;
+}
+
+Result<void> importConv(Context &context)
+{
+    TRY(const Integers kernel, kernelOf(context));
+    TRY(Window window, readWindow(context, kernel));
+    TRY(const std::int64_t group, context.integer("group", 1));
+    resolveSamePads(window, context.shape(0));
+    return context.finish(OperatorKind::Conv, convolutionInputs(context),
+        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations},
+            {"group", group}}));
+}
+
+Result<void> importConvTranspose(Context &context)
+{
+    TRY(const Integers kernel, kernelOf(context));
+    TRY(Window window, readWindow(context, kernel));
+    TRY(const std::int64_t group, context.integer("group", 1));
+    TRY(Integers extra, perDimension(context, "output_padding", kernel.size(), 0, 0));
+    TRY(const auto outputs, context.integers("output_shape"));
+    const Shape &input = context.shape(0);
+    if (outputs && outputs->size() < kernel.size())
+        return context.invalid("attribute 'output_shape' is " + toString(*outputs));
+    const bool same = window.autoPad == "SAME_UPPER" || window.autoPad == "SAME_LOWER";
+    for (std::size_t i = 0; (outputs || same) && i < kernel.size(); ++i) {
+        if (input[i + 2] > kLargestWindow)
+            return context.invalid("its input is too large");
+        const std::int64_t wanted =
+            outputs ? (*outputs)[outputs->size() - kernel.size() + i] : input[i + 2] * window.strides[i];
+        const std::int64_t full = window.strides[i] * (input[i + 2] - 1) + extra[i]
+            + (window.kernel[i] - 1) * window.dilations[i] + 1;
+        if (wanted < 1 || wanted > kLargestWindow * kLargestWindow / 2)
+            return context.invalid("attribute 'output_shape' is " + toString(*outputs));
+        if (!outputs && wanted > full)
+            return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
+                    + "', which ONNX does not define where strides are longer than the window",
+                "say 'pads' or 'output_shape' instead");
+        if (wanted - full >= window.strides[i])
+            return context.invalid("attribute 'output_shape' is " + toString(*outputs)
+                + ", which is further than its windows and strides reach");
+        // What the window does not reach is added at the end.
+        setPads(window, i, std::max<std::int64_t>(0, full - wanted), window.autoPad != "SAME_UPPER");
+        extra[i] += std::max<std::int64_t>(0, wanted - full);
+    }
+    return context.finish(OperatorKind::ConvTranspose, convolutionInputs(context),
+        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations},
+            {"group", group}, {"output_padding", extra}}));
+}
+
+Result<Attributes> poolAttributes(Context &context)
+{
+    TRY(Window window, readWindow(context, {}));
+    const bool dilates = std::any_of(window.dilations.begin(), window.dilations.end(),
+        [](std::int64_t dilation) { return dilation != 1; });
+    if (dilates && (window.autoPad == "SAME_UPPER" || window.autoPad == "SAME_LOWER"))
+        return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
+                + "' of a dilated window, which ONNX's implementations pad differently",
+            "say 'pads' instead");
+    resolveSamePads(window, context.shape(0));
+    TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
+    return attributesFrom(
+        {{"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads},
+            {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceilMode != 0 ? 1 : 0}}});
+}
+
+Result<void> importMaxPool(Context &context)
+{
+    TRY(Attributes attributes, poolAttributes(context));
+    if (context.wants(1))
+        return context.keepUnknown("the indices of MaxPool are not computed");
+    return context.finish(OperatorKind::MaxPool, {context.input(0)}, std::move(attributes));
+}
+
+Result<void> importAveragePool(Context &context)
+{
+    TRY(Attributes attributes, poolAttributes(context));
+    TRY(const std::int64_t include, context.integer("count_include_pad", 0));
+    attributes.set("count_include_pad", std::int64_t{include != 0 ? 1 : 0});
+    return context.finish(OperatorKind::AveragePool, {context.input(0)}, std::move(attributes));
+}
+
+Result<void> importLpPool(Context &context)
+{
+    TRY(Attributes attributes, poolAttributes(context));
+    TRY(const std::int64_t p, context.integer("p", 2));
+    if (p < 1)
+        return context.invalid("attribute 'p' is " + std::to_string(p) + ", where at least 1 was expected");
+    attributes.set("p", p);
+    return context.finish(OperatorKind::LpPool, {context.input(0)}, std::move(attributes));
+}
+
+// --- normalisation -----------------------------------------------------------------------------------------
+
+/// momentum * old + (1 - momentum) * current
+Result<void> bindRunning(
+    Context &context, std::size_t slot, TensorId old, TensorId current, double momentum, const char *what)
+{
+    if (!context.wants(slot))
+        return {};
+    const DataType type = context.builder().typeOf(current).dataType;
+    const std::string name = what;
+    TRY(const TensorId kept,
+        context.make(OperatorKind::Mul, {old, context.scalar(type, momentum)}, {}, {}, name + "_kept"));
+    TRY(const TensorId added,
+        context.make(
+            OperatorKind::Mul, {current, context.scalar(type, 1.0 - momentum)}, {}, {}, name + "_added"));
+    TRY(const TensorId result, context.make(OperatorKind::Add, {kept, added}, {}, {}, name));
+    return context.bind(slot, result);
+}
+
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias with statistics of every element of a sample.
+Result<void> normalizeElements(Context &context, double epsilon)
+{
+    using enum OperatorKind;
+    const TensorId safe = context.scalar(context.type(4).dataType, epsilon);
+    TRY(const TensorId distance, context.make(Sub, {context.input(0), context.input(3)}, {}, {}, "distance"));
+    TRY(const TensorId variance, context.make(Add, {context.input(4), safe}, {}, {}, "safe"));
+    TRY(const TensorId deviation, context.make(Sqrt, {variance}, {}, {}, "deviation"));
+    TRY(const TensorId normal, context.make(Div, {distance, deviation}, {}, {}, "normal"));
+    TRY(const TensorId scaled, context.make(Mul, {normal, context.input(1)}, {}, {}, "scaled"));
+    return context.finish(Add, {scaled, context.input(2)});
+}
+
+Result<void> importBatchNormalization(Context &context)
+{
+    TRY_VOID(context.require(5));
+    TRY(const double epsilon, context.real("epsilon", 1e-5));
+    TRY(const double momentum, context.real("momentum", 0.9));
+    TRY(const std::int64_t mode, context.integer("training_mode", 0));
+    TRY(const std::int64_t spatial, context.integer("spatial", 1));
+    const auto &written = context.node().outputs;
+    // Before opset 14, a node that returns statistics trains.
+    const bool returnsMore = std::any_of(
+        written.begin() + std::min<std::ptrdiff_t>(1, static_cast<std::ptrdiff_t>(written.size())),
+        written.end(), [](const std::string &output) { return !output.empty(); });
+    const bool training = context.opset() >= 14 ? mode != 0 : returnsMore;
+    const TensorId x = context.input(0);
+    TensorId mean = context.input(3);
+    TensorId variance = context.input(4);
+    if (context.rank(0) < 2)
+        return context.invalid(
+            "its input has the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
+    if (spatial == 0)
+        return training ? Result<void>(context.unsupported(
+                   "attribute 'spatial' is '0' of a node that trains, where 1 was expected"))
+                        : normalizeElements(context, epsilon);
+    if (training) {
+        const std::int64_t channels = std::max<std::int64_t>(1, context.shape(0)[1]);
+        const Attributes count = attributesFrom({{"count", elementCount(context.shape(0)) / channels}});
+        TRY(mean, context.make(OperatorKind::BatchMean, {x}, count, {}, "mean"));
+        TRY(variance, context.make(OperatorKind::BatchVariance, {x, mean}, count, {}, "variance"));
+        TRY_VOID(bindRunning(context, 1, context.input(3), mean, momentum, "running_mean"));
+        TRY_VOID(bindRunning(context, 2, context.input(4), variance, momentum, "running_variance"));
+        if (context.wants(3))
+            TRY_VOID(context.bind(3, mean));
+        if (context.wants(4))
+            TRY_VOID(context.bind(4, variance));
+    }
+    return context.finish(OperatorKind::BatchNormalize,
+        {x, mean, variance, context.input(1), context.input(2)}, attributesFrom({{"epsilon", epsilon}}));
+}
+
+/// Normalises each group of channels of every sample of [n c ..], then scales every channel.
+Result<void> finishGroupNorm(Context &context, std::int64_t groups, double epsilon)
+{
+    const TensorId x = context.input(0);
+    const Shape shape = context.shape(0);
+    const Attributes attributes = attributesFrom(
+        {{"groups", groups}, {"count", elementCount(shape) / std::max<std::int64_t>(1, shape[0] * groups)}});
+    TRY(const TensorId mean, context.make(OperatorKind::BatchMean, {x}, attributes, {}, "mean"));
+    TRY(const TensorId variance,
+        context.make(OperatorKind::BatchVariance, {x, mean}, attributes, {}, "variance"));
+    return context.finish(OperatorKind::BatchNormalize,
+        {x, mean, variance, context.input(1), context.input(2)},
+        attributesFrom({{"groups", groups}, {"epsilon", epsilon}}));
+}
+
+Result<void> importInstanceNormalization(Context &context)
+{
+    TRY_VOID(context.require(3));
+    TRY(const double epsilon, context.real("epsilon", 1e-5));
+    const Shape shape = context.shape(0);
+    if (shape.size() < 2 || shape[1] < 1)
+        return context.invalid(
+            "its input has the shape " + toString(shape) + ", where [n c ..] was expected");
+    return finishGroupNorm(context, shape[1], epsilon);
+}
+
+/// Multiplies by a scale and adds a bias, each if it is there; the last operator is the node's own.
+Result<void> finishScaled(Context &context, TensorId y, TensorId scale, TensorId bias)
+{
+    if (scale) {
+        if (!bias)
+            return context.finish(OperatorKind::Mul, {y, scale});
+        TRY(y, context.make(OperatorKind::Mul, {y, scale}, {}, {}, "scaled"));
+    }
+    if (bias)
+        return context.finish(OperatorKind::Add, {y, bias});
+    return context.bind(0, y);
+}
+
+Result<void> importLayerNormalization(Context &context)
+{
+    TRY(const std::int64_t axis, context.axisAttribute(-1));
+    TRY(const double epsilon, context.real("epsilon", 1e-5));
+    const TensorId x = context.input(0);
+    const Shape shape = context.shape(0);
+    const Shape normalised(shape.begin() + axis, shape.end());
+    if (context.wants(1) || context.wants(2)) {
+        std::vector<std::int64_t> axes;
+        for (std::int64_t a = axis; a < context.rank(0); ++a)
+            axes.push_back(a);
+        const Attributes attributes = attributesFrom(
+            {{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", elementCount(normalised)}});
+        // Statistics of halves are floats (stash_type).
+        const DataType own = context.type(0).dataType;
+        const DataType type = own == DataType::Float64 ? own : DataType::Float32;
+        TensorId wide = x;
+        if (own != type) {
+            TRY(wide, context.make(OperatorKind::Cast, {x}, {}, TensorType{type, shape}, "wide"));
+        }
+        TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {wide}, attributes, {}, "mean"));
+        TRY(const TensorId distance, context.make(OperatorKind::Sub, {wide, mean}, {}, {}, "distance"));
+        TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
+        TRY(const TensorId variance,
+            context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
+        TRY(const TensorId safe,
+            context.make(OperatorKind::Add, {variance, context.scalar(type, epsilon)}, {}, {}, "safe"));
+        TRY(const TensorId root, context.make(OperatorKind::Sqrt, {safe}, {}, {}, "deviation"));
+        TRY(const TensorId inverse, context.make(OperatorKind::Reciprocal, {root}, {}, {}, "inverse"));
+        if (context.wants(1))
+            TRY_VOID(context.bind(1, mean));
+        if (context.wants(2))
+            TRY_VOID(context.bind(2, inverse));
+    }
+    const Attributes attributes = attributesFrom({{"axis", axis}, {"epsilon", epsilon}});
+    const bool plain = (!context.has(1) || context.shape(1) == normalised)
+        && (!context.has(2) || context.shape(2) == normalised);
+    if (plain) {
+        std::vector<TensorId> inputs{x};
+        if (context.has(1) || context.has(2))
+            inputs.push_back(context.input(1));
+        if (context.has(2))
+            inputs.push_back(context.input(2));
+        return context.finish(OperatorKind::LayerNorm, std::move(inputs), attributes);
+    }
+    TRY(const TensorId y, context.make(OperatorKind::LayerNorm, {x}, attributes, {}, "norm"));
+    return finishScaled(context, y, context.input(1), context.input(2));
+}
+
+Result<void> importRmsNormalization(Context &context)
+{
+    TRY(const std::int64_t axis, context.axisAttribute(-1));
+    TRY(const double epsilon, context.real("epsilon", 1e-5));
+    const Attributes attributes = attributesFrom({{"axis", axis}, {"epsilon", epsilon}});
+    const Shape normalised(context.shape(0).begin() + axis, context.shape(0).end());
+    if (context.has(1) && context.shape(1) == normalised)
+        return context.finish(OperatorKind::RmsNorm, {context.input(0), context.input(1)}, attributes);
+    TRY(const TensorId y, context.make(OperatorKind::RmsNorm, {context.input(0)}, attributes, {}, "norm"));
+    return finishScaled(context, y, context.input(1), {});
+}
+
+/// Normalises [n g c/g ..] over all but n and g, then scales per group (opset 18) or per channel (21).
+Result<void> importGroupNormalization(Context &context)
+{
+    TRY_VOID(context.require(3));
+    TRY(const double epsilon, context.real("epsilon", 1e-5));
+    TRY(const std::int64_t groups, context.integer("num_groups", 0));
+    const Shape shape = context.shape(0);
+    if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0 || shape[0] < 1)
+        return context.invalid("it forms " + std::to_string(groups) + " groups of the channels of "
+            + toString(shape) + ", which they do not divide");
+    if (context.shape(1) == Shape{shape[1]} && context.shape(2) == context.shape(1))
+        return finishGroupNorm(context, groups, epsilon);
+    const std::int64_t rest = elementCount(shape) / (shape[0] * groups);
+    TRY(const TensorId grouped, context.reshape(context.input(0), {shape[0], groups, rest}, "grouped"));
+    TRY(TensorId y,
+        context.make(OperatorKind::LayerNorm, {grouped},
+            attributesFrom({{"axis", std::int64_t{2}}, {"epsilon", epsilon}}), {}, "norm"));
+    const Shape factors{groups, 1};
+    if (elementCount(context.shape(1)) != elementCount(factors) || context.shape(2) != context.shape(1))
+        return context.invalid("its scale has the shape " + toString(context.shape(1)) + " and its bias "
+            + toString(context.shape(2)) + ", where one number per group or channel was expected");
+    TRY(const TensorId scale, context.reshape(context.input(1), factors, "scale"));
+    TRY(const TensorId bias, context.reshape(context.input(2), factors, "bias"));
+    TRY(y, context.make(OperatorKind::Mul, {y, scale}, {}, {}, "scaled"));
+    TRY(y, context.make(OperatorKind::Add, {y, bias}, {}, {}, "shifted"));
+    return context.finish(OperatorKind::Reshape, {y}, {}, TensorType{context.type(0).dataType, shape});
+}
+
+Result<void> importLrn(Context &context)
+{
+    TRY_VOID(context.require(1));
+    TRY(const std::int64_t size, context.integer("size", 0));
+    TRY(const double alpha, context.real("alpha", 1e-4));
+    TRY(const double beta, context.real("beta", 0.75));
+    TRY(const double bias, context.real("bias", 1.0));
+    if (size < 1)
+        return context.invalid(
+            "attribute 'size' is " + std::to_string(size) + ", where at least 1 was expected");
+    return context.finish(OperatorKind::LocalResponseNorm, {context.input(0)},
+        attributesFrom({{"size", size}, {"alpha", alpha}, {"beta", beta}, {"bias", bias}}));
+}
+
+Result<void> importLpNormalization(Context &context)
+{
+    TRY(const std::int64_t axis, context.axisAttribute(-1));
+    TRY(const std::int64_t p, context.integer("p", 2));
+    return context.finish(
+        OperatorKind::LpNormalize, {context.input(0)}, attributesFrom({{"axis", axis}, {"p", p}}));
+}
+
+/// (x - mean) / (deviation + 1e-9), as ONNX defines it.
+Result<void> importMeanVarianceNormalization(Context &context)
+{
+    TRY_VOID(context.require(1));
+    TRY(const auto given, context.integers("axes"));
+    std::vector<std::int64_t> axes;
+    std::int64_t count = 1;
+    for (const std::int64_t value : given.value_or(std::vector<std::int64_t>{0, 2, 3})) {
+        TRY(const std::int64_t axis, context.axis(value, context.rank(0)));
+        axes.push_back(axis);
+    }
+    std::sort(axes.begin(), axes.end());
+    axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+    for (const std::int64_t axis : axes)
+        count *= context.shape(0)[static_cast<std::size_t>(axis)];
+    const Attributes attributes =
+        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}});
+    const TensorId x = context.input(0);
+    TRY(const TensorId mean, context.make(OperatorKind::ReduceMean, {x}, attributes, {}, "mean"));
+    TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, mean}, {}, {}, "distance"));
+    TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
+    TRY(const TensorId variance,
+        context.make(OperatorKind::ReduceMean, {square}, attributes, {}, "variance"));
+    TRY(const TensorId root, context.make(OperatorKind::Sqrt, {variance}, {}, {}, "deviation"));
+    const TensorId epsilon = context.scalar(context.type(0).dataType, 1e-9);
+    TRY(const TensorId safe, context.make(OperatorKind::Add, {root, epsilon}, {}, {}, "safe"));
+    return context.finish(OperatorKind::Div, {distance, safe});
+}
+
+// --- losses ------------------------------------------------------------------------------------------------
+
+Result<void> importLoss(Context &context, OperatorKind kind)
+{
+    TRY_VOID(context.require(2));
+    TRY(const std::string reduction, context.text("reduction", "mean"));
+    std::vector<TensorId> inputs{context.input(0), context.input(1)};
+    std::vector<TensorId> counted{context.input(1)};
+    if (context.has(2)) {
+        inputs.push_back(context.input(2));
+        counted.push_back(context.input(2));
+    }
+    Attributes ignore;
+    if (context.hasAttribute("ignore_index")) {
+        TRY(const std::int64_t index, context.integer("ignore_index", 0));
+        ignore.set("ignore_index", index);
+    }
+    if (kind == OperatorKind::CrossEntropy && context.wants(1)) {
+        if (context.rank(0) < 2)
+            return context.invalid(
+                "its scores have the shape " + toString(context.shape(0)) + ", where [n c ..] was expected");
+        TRY(const TensorId probabilities,
+            context.make(OperatorKind::LogSoftmax, {context.input(0)},
+                attributesFrom({{"axis", std::int64_t{1}}}), {}, "log_prob"));
+        TRY_VOID(context.bind(1, probabilities));
+    }
+    Attributes attributes = ignore;
+    attributes.set("reduction", std::string(reduction == "none" ? "none" : "sum"));
+    if (reduction != "mean")
+        return context.finish(kind, std::move(inputs), std::move(attributes));
+    TRY(const TensorId sum, context.make(kind, std::move(inputs), std::move(attributes), {}, "sum"));
+    TRY(TensorId count, context.make(OperatorKind::CountValid, std::move(counted), ignore, {}, "count"));
+    const DataType type = context.builder().typeOf(sum).dataType;
+    if (context.builder().typeOf(count).dataType != type) {
+        TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType{type, {}}, "count_cast"));
+    }
+    return context.finish(OperatorKind::Div, {sum, count});
+}
+
+Result<void> importCrossEntropy(Context &context)
+{
+    return importLoss(context, OperatorKind::CrossEntropy);
+}
+Result<void> importLikelihood(Context &context)
+{
+    return importLoss(context, OperatorKind::NegativeLogLikelihood);
+}
+
+// --- recurrent ---------------------------------------------------------------------------------------------
+
+/// Refuses activations whose parameters are not written and for which ONNX's definition and its
+/// implementations have no common default.
+Result<void> checkActivations(Context &context)
+{
+    static const std::map<std::string, bool, std::less<>> kDefaultsDiffer = {{"Affine", true},
+        {"ThresholdedRelu", true}, {"ScaledTanh", true}, {"LeakyRelu", false}, {"HardSigmoid", false},
+        {"Elu", false}};
+    const auto &attributes = context.node().attributes;
+    const auto found = attributes.find("activations");
+    const auto *names =
+        found == attributes.end() ? nullptr : std::get_if<std::vector<std::string>>(&found->second);
+    if (names == nullptr)
+        return {};
+    const auto given = attributes.find("activation_alpha");
+    const auto *alphas =
+        given == attributes.end() ? nullptr : std::get_if<std::vector<float>>(&given->second);
+    std::size_t left = alphas == nullptr ? 0 : alphas->size();
+    for (const std::string &name : *names) {
+        const auto parametric = kDefaultsDiffer.find(name);
+        if (parametric == kDefaultsDiffer.end())
+            continue;
+        if (left == 0 && parametric->second)
+            return context.unsupported("attribute 'activations' names " + name
+                    + ", but 'activation_alpha' has no number for it, and ONNX no default",
+                "write its parameters");
+        left -= left > 0 ? 1 : 0;
+    }
+    return {};
+}
+
+template<OperatorKind kind> Result<void> importRecurrent(Context &context)
+{
+    TRY_VOID(context.require(3));
+    TRY_VOID(checkActivations(context));
+    TRY(const std::string direction, context.text("direction", "forward"));
+    TRY(const std::int64_t layout, context.integer("layout", 0));
+    if (context.rank(0) != 3 || context.rank(1) != 3 || context.rank(2) != 3)
+        return context.invalid("its input and weights have the shapes " + toString(context.shape(0)) + ", "
+            + toString(context.shape(1)) + " and " + toString(context.shape(2))
+            + ", where three dimensions each were expected");
+    Attributes attributes = context.writtenAttributes();
+    attributes.set("direction", direction);
+    attributes.set("layout", layout);
+    TRY(const std::int64_t hidden, context.integer("hidden_size", context.shape(2)[2]));
+    attributes.set("hidden_size", hidden);
+    // What W makes of the input does not wait for the step before: a product of its own, which can be split.
+    TRY(const TensorId projected,
+        context.make(OperatorKind::Linear, {context.input(0), context.input(1)},
+            attributesFrom({{"transposed", std::int64_t{1}}}), {}, "projection"));
+    std::vector<TensorId> inputs = context.inputs();
+    inputs[0] = projected;
+    inputs[1] = {};
+    TRY(const auto outputs, context.makeMany(kind, std::move(inputs), std::move(attributes)));
+    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
+        TRY_VOID(context.bind(slot, outputs[slot]));
+    return {};
+}
+
+} // namespace
+
+OnnxHandler findNetworkHandler(std::string_view type)
+{
+    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Conv", importConv},
+        {"ConvTranspose", importConvTranspose}, {"MaxPool", importMaxPool},
+        {"AveragePool", importAveragePool}, {"LpPool", importLpPool},
+        {"BatchNormalization", importBatchNormalization},
+        {"InstanceNormalization", importInstanceNormalization},
+        {"LayerNormalization", importLayerNormalization}, {"RMSNormalization", importRmsNormalization},
+        {"GroupNormalization", importGroupNormalization}, {"LRN", importLrn},
+        {"LpNormalization", importLpNormalization},
+        {"MeanVarianceNormalization", importMeanVarianceNormalization},
+        {"SoftmaxCrossEntropyLoss", importCrossEntropy}, {"NegativeLogLikelihoodLoss", importLikelihood},
+        {"LSTM", importRecurrent<OperatorKind::Lstm>}, {"GRU", importRecurrent<OperatorKind::Gru>},
+        {"RNN", importRecurrent<OperatorKind::Rnn>}};
+    const auto found = kHandlers.find(type);
+    return found == kHandlers.end() ? nullptr : found->second;
+}
+
+} // namespace planloom

@@ -1,0 +1,165 @@
+#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement/movement.h"
+
+#include <vector>
+
+namespace planloom {
+
+namespace {
+
+/// Where the partner of each element of the last dimension lies, and the sign it enters with: the halves are
+/// rotated into one another, or neighbours where `interleaved` (RoFormer, arXiv:2104.09864).
+struct Partner {
+    std::int64_t at = 0;
+    int sign = 1;
+};
+
+std::vector<Partner> partners(const Operator &op, std::int64_t width)
+{
+    std::vector<Partner> made(static_cast<std::size_t>(width));
+    const bool interleaved = op.attributes.integer("interleaved") != 0;
+    const std::int64_t half = width / 2;
+    for (std::int64_t i = 0; i < width; ++i) {
+        const bool first = interleaved ? i % 2 == 0 : i < half;
+        const std::int64_t distance = interleaved ? 1 : half;
+        made[static_cast<std::size_t>(i)] = {first ? i + distance : i - distance, first ? -1 : 1};
+    }
+    return made;
+}
+
+/// Offsets of cos and sin for every row of x (a row is its last dimension), and their steps along it.
+struct Angles {
+    LoopNest<3> rows;
+    std::int64_t cosStep;
+    std::int64_t sinStep;
+};
+
+Angles anglesOf(const Shape &x, const Shape &cosine, const Shape &sine)
+{
+    const Shape cosStrides = broadcastStrides(cosine, x);
+    const Shape sinStrides = broadcastStrides(sine, x);
+    Shape rows = x;
+    rows.back() = 1;
+    return {
+        LoopNest<3>(rows, {denseStrides(x), cosStrides, sinStrides}), cosStrides.back(), sinStrides.back()};
+}
+
+Result<void> checkWidth(const KernelCall &call, const Shape &x)
+{
+    if (x.empty() || x.back() % 2 != 0)
+        return invalidInput(call,
+            "operator " + call.op->name + " rotates pairs, but its last dimension is odd in " + toString(x));
+    return {};
+}
+
+Result<void> rotaryForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *cosine = findInput(call, 1);
+    const Buffer *sine = findInput(call, 2);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr || cosine == nullptr || sine == nullptr)
+        return missingSlot(call, "its three inputs");
+    TRY_VOID(checkWidth(call, x->shape));
+    const std::int64_t width = x->shape.back();
+    const auto partner = partners(*call.op, width);
+    const Angles angles = anglesOf(x->shape, cosine->shape, sine->shape);
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            for (std::int64_t r = 0; r < count; ++r) {
+                const T *from = elements<const T>(*x) + at[0] + r * steps[0];
+                const T *c = elements<const T>(*cosine) + at[1] + r * steps[1];
+                const T *s = elements<const T>(*sine) + at[2] + r * steps[2];
+                T *to = elements<T>(*y) + at[0] + r * steps[0];
+                for (std::int64_t i = 0; i < width; ++i) {
+                    const Partner &p = partner[static_cast<std::size_t>(i)];
+                    to[i] = from[i] * c[i * angles.cosStep]
+                        + static_cast<T>(p.sign) * from[p.at] * s[i * angles.sinStep];
+                }
+            }
+        });
+        return {};
+    });
+}
+
+Result<void> rotaryBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dy = back.gradient();
+    const Buffer *x = back.input(0);
+    const Buffer *cosine = back.input(1);
+    const Buffer *sine = back.input(2);
+    const Buffer *dx = back.wanted(0);
+    const Buffer *dcos = back.wanted(1);
+    const Buffer *dsin = back.wanted(2);
+    if (dx == nullptr && dcos == nullptr && dsin == nullptr)
+        return {};
+    if (dy == nullptr || (dx != nullptr && (cosine == nullptr || sine == nullptr))
+        || ((dcos != nullptr || dsin != nullptr) && x == nullptr))
+        return missingSlot(call, "a gradient or a saved input");
+    TRY_VOID(checkWidth(call, dy->shape));
+    const std::int64_t width = dy->shape.back();
+    const auto partner = partners(*call.op, width);
+    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        if (dx != nullptr) {
+            // Element i takes its partner's value with a sign; so the partner gets i's gradient with that
+            // sign.
+            const Angles angles = anglesOf(dy->shape, cosine->shape, sine->shape);
+            angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+                for (std::int64_t r = 0; r < count; ++r) {
+                    const T *gradient = elements<const T>(*dy) + at[0] + r * steps[0];
+                    const T *c = elements<const T>(*cosine) + at[1] + r * steps[1];
+                    const T *s = elements<const T>(*sine) + at[2] + r * steps[2];
+                    T *to = elements<T>(*dx) + at[0] + r * steps[0];
+                    for (std::int64_t i = 0; i < width; ++i) {
+                        const Partner &p = partner[static_cast<std::size_t>(i)];
+                        to[i] = gradient[i] * c[i * angles.cosStep]
+                            - static_cast<T>(p.sign) * gradient[p.at] * s[p.at * angles.sinStep];
+                    }
+                }
+            });
+        }
+        if (dcos == nullptr && dsin == nullptr)
+            return {};
+        const Angles angles = anglesOf(
+            dy->shape, (dcos != nullptr ? dcos : dsin)->shape, (dsin != nullptr ? dsin : dcos)->shape);
+        std::vector<double> cosSums(dcos == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dcos)), 0.0);
+        std::vector<double> sinSums(dsin == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dsin)), 0.0);
+        angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            for (std::int64_t r = 0; r < count; ++r) {
+                const T *gradient = elements<const T>(*dy) + at[0] + r * steps[0];
+                const T *value = elements<const T>(*x) + at[0] + r * steps[0];
+                for (std::int64_t i = 0; i < width; ++i) {
+                    const Partner &p = partner[static_cast<std::size_t>(i)];
+                    if (dcos != nullptr)
+                        cosSums[static_cast<std::size_t>(at[1] + r * steps[1] + i * angles.cosStep)] +=
+                            static_cast<double>(gradient[i] * value[i]);
+                    if (dsin != nullptr)
+                        sinSums[static_cast<std::size_t>(at[2] + r * steps[2] + i * angles.sinStep)] +=
+                            static_cast<double>(static_cast<T>(p.sign) * gradient[i] * value[p.at]);
+                }
+            }
+        });
+        if (dcos != nullptr)
+            storeSums<T>(cosSums, *dcos);
+        if (dsin != nullptr)
+            storeSums<T>(sinSums, *dsin);
+        return {};
+    });
+}
+
+} // namespace
+
+void addRotaryKernels(KernelTable &table)
+{
+    table.add(OperatorKind::Rotary, Direction::Forward, rotaryForward);
+    table.add(OperatorKind::Rotary, Direction::Backward, rotaryBackward);
+}
+
+} // namespace planloom

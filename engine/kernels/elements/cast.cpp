@@ -1,0 +1,212 @@
+#include "engine/kernels/elements/conversion.h"
+#include "engine/kernels/elements/narrow_float.h"
+#include "engine/kernels/elements/vector_math.h"
+#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement/draw.h"
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace planloom {
+
+namespace {
+
+/// Conversion as in C, where that is defined.
+template<typename To, typename From> To converted(From value)
+{
+    if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>)
+        return wholeNumber<To>(value);
+    else
+        return static_cast<To>(value);
+}
+
+template<typename From> Result<void> castFrom(const KernelCall &call, const From *x, const Buffer &y)
+{
+    const std::int64_t count = elementCount(y);
+    if (y.dataType == DataType::Bool) {
+        for (std::int64_t i = 0; i < count; ++i)
+            elements<std::uint8_t>(y)[i] = x[i] != From(0) ? 1 : 0;
+        return {};
+    }
+    if (y.dataType == DataType::Float16 || y.dataType == DataType::BFloat16) {
+        std::vector<float> wide(static_cast<std::size_t>(count));
+        for (std::int64_t i = 0; i < count; ++i)
+            wide[static_cast<std::size_t>(i)] = static_cast<float>(x[i]);
+        narrow(wide.data(), y.dataType, y.data, wide.size());
+        return {};
+    }
+    return withNumber(call, y.dataType, [&](auto zero) -> Result<void> {
+        using To = decltype(zero);
+        for (std::int64_t i = 0; i < count; ++i)
+            elements<To>(y)[i] = converted<To>(x[i]);
+        return {};
+    });
+}
+
+Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
+{
+    if (x.dataType == y.dataType) {
+        std::memmove(y.data, x.data, byteCount(y));
+        return {};
+    }
+    if (x.dataType == DataType::Float16 || x.dataType == DataType::BFloat16) {
+        std::vector<float> wide(static_cast<std::size_t>(elementCount(x)));
+        widen(x.data, x.dataType, wide.data(), wide.size());
+        return castFrom(call, wide.data(), y);
+    }
+    return withNumber(call, x.dataType,
+        [&](auto zero) -> Result<void> { return castFrom(call, elements<const decltype(zero)>(x), y); });
+}
+
+/// Cast and Identity; an Identity's types are the same.
+Result<void> castForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return elementCount(*y) == 0 ? Result<void>{} : missingSlot(call, "its input");
+    return cast(call, *x, *y);
+}
+
+Result<void> castBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    return cast(call, *back.gradient(), *dx);
+}
+
+Result<void> notForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    if (sizeOf(x->dataType) != 1)
+        return unsupportedType(call, x->dataType);
+    for (std::int64_t i = 0; i < elementCount(*y); ++i)
+        elements<std::uint8_t>(*y)[i] = elements<const std::uint8_t>(*x)[i] == 0 ? 1 : 0;
+    return {};
+}
+
+template<bool kInfinite> Result<void> classify(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    const bool negative = call.op->attributes.integer("detect_negative", 1) != 0;
+    const bool positive = call.op->attributes.integer("detect_positive", 1) != 0;
+    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+        const auto *from = elements<const decltype(zero)>(*x);
+        for (std::int64_t i = 0; i < elementCount(*y); ++i) {
+            const bool found =
+                kInfinite ? std::isinf(from[i]) && (from[i] < 0 ? negative : positive) : std::isnan(from[i]);
+            elements<std::uint8_t>(*y)[i] = found ? 1 : 0;
+        }
+        return {};
+    });
+}
+
+/// One run of elements that lie behind one another in the whole pTensor as well.
+PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uint64_t key,
+    std::uint64_t first, std::uint64_t bound, float scale)
+{
+    for (std::int64_t i = 0; i < count; ++i) {
+        const float kept = x[i] * scale;
+        y[i] = keeps(key, bound, first + static_cast<std::uint64_t>(i)) ? kept : 0.0f;
+    }
+}
+
+/// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part
+/// lies.
+Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, const Buffer &place)
+{
+    const double ratio = call.op->attributes.real("ratio", 0.5);
+    if (ratio <= 0) {
+        std::memmove(y.data, x.data, byteCount(y));
+        return {};
+    }
+    const DropoutDraw draw(call.seed, call.op->attributes.integer("seed"), ratio);
+    const std::size_t rank = place.shape.size();
+    Shape whole(rank);
+    std::int64_t first = 0;
+    for (std::size_t d = 0; d < rank; ++d)
+        whole[d] = wholeExtent(place, d);
+    const Shape wholeStrides = denseStrides(whole);
+    for (std::size_t d = 0; d < rank; ++d)
+        first += firstOf(place, d) * wholeStrides[d];
+    return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
+        using T = decltype(zero);
+        const T scale = ratio >= 1 ? T(0) : static_cast<T>(1 / (1 - ratio));
+        const T *from = elements<const T>(x);
+        T *to = elements<T>(y);
+        const LoopNest<2> nest(place.shape, {denseStrides(place.shape), wholeStrides});
+        nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            if constexpr (std::is_same_v<T, float>) {
+                if (steps[0] == 1 && steps[1] == 1) {
+                    dropRun(from + at[0], to + at[0], count, draw.key,
+                        static_cast<std::uint64_t>(first + at[1]), draw.bound, scale);
+                    return;
+                }
+            }
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t here = at[0] + i * steps[0];
+                const auto index = static_cast<std::uint64_t>(first + at[1] + i * steps[1]);
+                to[here] = keeps(draw.key, draw.bound, index) ? from[here] * scale : T(0);
+            }
+        });
+        return {};
+    });
+}
+
+Result<void> dropoutForward(const KernelCall &call)
+{
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
+    if (y == nullptr)
+        return {};
+    if (x == nullptr)
+        return missingSlot(call, "its input");
+    return drop(call, *x, *y, *y);
+}
+
+Result<void> dropoutBackward(const KernelCall &call)
+{
+    const BackwardCall back(call);
+    const Buffer *dx = back.wanted(0);
+    if (dx == nullptr)
+        return {};
+    if (back.gradient() == nullptr)
+        return missingSlot(call, "a gradient");
+    return drop(call, *back.gradient(), *dx, *back.gradient());
+}
+
+} // namespace
+
+void addCastKernels(KernelTable &table)
+{
+    for (const OperatorKind kind : {OperatorKind::Cast, OperatorKind::Identity}) {
+        table.add(kind, Direction::Forward, castForward);
+        table.add(kind, Direction::Backward, castBackward);
+    }
+    table.add(OperatorKind::Not, Direction::Forward, notForward);
+    table.add(OperatorKind::IsInf, Direction::Forward, classify<true>);
+    table.add(OperatorKind::IsNaN, Direction::Forward, classify<false>);
+    table.add(OperatorKind::Dropout, Direction::Forward, dropoutForward);
+    table.add(OperatorKind::Dropout, Direction::Backward, dropoutBackward);
+}
+
+} // namespace planloom

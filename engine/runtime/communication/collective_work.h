@@ -1,0 +1,21 @@
+#pragma once
+
+#include "engine/runtime/communication/communicator.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What is wrong with the members' buffers of one collective; empty if they fit. Reads all of them, so that
+/// whoever asks gets the same answer.
+/// @param calls  by member of the group
+std::string misfit(const std::vector<CollectiveCall> &calls);
+
+/// What member `member` of a collective makes of all members' buffers, once `misfit` has nothing to say. The
+/// parts of all members together are the collective; they may be done side by side, in any order and by
+/// anybody who reaches the buffers.
+void memberPart(const std::vector<CollectiveCall> &calls, std::size_t member);
+
+} // namespace planloom

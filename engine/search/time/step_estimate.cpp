@@ -1,0 +1,536 @@
+#include "engine/search/time/step_estimate.h"
+
+#include "engine/gallery/gallery_pipeline.h"
+#include "engine/plan/complete.h"
+#include "engine/search/memory/recompute_choice.h"
+#include "engine/search/partition/summand_joins.h"
+#include "engine/search/time/reductions.h"
+#include "engine/search/time/runs_again.h"
+#include "engine/table/selector_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+namespace planloom {
+
+namespace {
+
+/// Rows that say what operators compute in, whatever else is decided.
+ConstraintTable aboutKernels(const ConstraintTable &rows)
+{
+    ConstraintTable kept;
+    for (const Row &row : rows.rows)
+        if (row.enabled
+            && (std::holds_alternative<PrecisionRule>(row.rule)
+                || std::holds_alternative<AttentionRule>(row.rule)
+                || std::holds_alternative<MicroBatchesRule>(row.rule)))
+            kept.rows.push_back(row);
+    return kept;
+}
+
+} // namespace
+
+Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, const Cluster &cluster,
+    std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space, const CostModel &costs,
+    PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual)
+{
+    std::unique_ptr<StepEstimator> made(new StepEstimator);
+    made->m_usual = usual ? std::move(usual) : std::make_shared<UsualPartitions>();
+    made->m_model = model;
+    made->m_cluster = cluster;
+    made->m_deviceCount = deviceCount;
+    made->m_rows = rows;
+    made->m_space = space;
+    made->m_costs = costs;
+    CompletionOptions options;
+    options.precision = precision;
+    TRY(Completion completion, completePlan(model, 1, aboutKernels(rows), options));
+    if (auto error = firstError(completion))
+        return *std::move(error);
+    made->m_plan = std::move(completion.plan);
+    std::vector<Precision> precisions;
+    for (const OperatorDecision &decision : made->m_plan.decisions)
+        precisions.push_back(decision.precision);
+    made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
+    made->m_joins = std::make_shared<const std::vector<bool>>(summandJoins(made->m_model));
+    made->m_beside.emplace(*model.graph, model.index->forwardCount());
+    made->m_alike = std::make_shared<const std::vector<std::int32_t>>(
+        alikeOperators(model, made->m_plan, *made->m_types));
+    made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+        [](const Operator &op) { return op.direction == Direction::Backward; });
+    made->m_stageRows = stageRowsOf(bindTable(model, deviceCount, rows));
+    for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
+        StagePlan &plan = made->m_recomputed[word];
+        plan.recomputed.assign(model.index->forwardCount(), false);
+        plan.recomputedWith.assign(model.index->forwardCount(), -1);
+        ConstraintTable table = rows;
+        if (!space.ownRecompute) {
+            TRY(const ConstraintTable chosen, recomputeChoice(model, rows, word));
+            table.rows.insert(table.rows.end(), chosen.rows.begin(), chosen.rows.end());
+        }
+        for (const Row &row : table.rows) {
+            const auto *rule = std::get_if<RecomputeRule>(&row.rule);
+            if (!rule || !row.enabled || rule->when != Switched::Always || !made->m_trains)
+                continue;
+            for (const OperatorId op : model.index->select(row.selector)) {
+                const auto o = static_cast<std::size_t>(op.index);
+                if (o >= plan.recomputed.size())
+                    continue;
+                plan.recomputed[o] = true;
+                plan.recomputedWith[o] = rule->per == RecomputePer::Operator ? -1 : model.index->layerOf(op);
+            }
+        }
+        plan.runsAgain = runsAgain(model, plan);
+    }
+    return made;
+}
+
+PartitionPricing StepEstimator::pricingOf(
+    const Configuration &configuration, double reductionsPrice, const PartitionProblem &problem) const
+{
+    PartitionPricing pricing;
+    pricing.accumulates = configuration.zero < 2;
+    const std::vector<ShardAxes> allSums = configuration.shardSums();
+    for (const ShardAxes sums : allSums)
+        pricing.updates[indexOf(sums)] =
+            configuration.zero >= 1 ? 1.0 / configuration.replicas / problem.setting().devicesOver(sums) : 1;
+    if (m_space.sharding.isMixed()) { // stages differ from weight to weight: what is sure of all of them
+        pricing.accumulates = false;
+        pricing.updates = {};
+        return pricing;
+    }
+    pricing.reductions = reductionsPrice;
+    const Reductions reductions(
+        configuration, placesOf(configuration), *problem.setting().costs, m_cluster, problem);
+    if (reductionsPrice > 0) {
+        pricing.everyMicroBatch = configuration.zero >= 2;
+        pricing.mayShare = configuration.ranks > 1;
+        pricing.hiddenBehind = configuration.stagesPerRank > 1 ? configuration.ranks : 1;
+        for (const ShardAxes sums : allSums)
+            pricing.reduced[indexOf(sums)] = reductions.leastReduction(sums);
+    }
+    // Updates are hidden behind reductions that take longer, and behind gathering what was updated, or that
+    // behind them.
+    BySums<WeightTraffic> behind;
+    double behindSeconds = 0;
+    for (const ShardAxes sums : allSums) {
+        behind[indexOf(sums)] = reductions.leastGathering(sums);
+        behindSeconds = std::max(behindSeconds, problem.trafficSeconds(behind[indexOf(sums)]));
+    }
+    if (behindSeconds > problem.updateSeconds() * pricing.updates.front()) {
+        pricing.updates = {};
+        pricing.behind = behind;
+    } else if (configuration.zero < 2) {
+        for (double &updates : pricing.updates)
+            updates *= 1 - reductionsPrice;
+    }
+    return pricing;
+}
+
+const PartitionProblem &StepEstimator::problemOf(const Configuration &configuration) const
+{
+    return *m_problems.at(keyOf(configuration)).network;
+}
+
+std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
+    std::vector<std::int32_t> choice, const PartitionProblem &problem)
+{
+    auto found = std::make_shared<PartitionAnswer>();
+    found->times = problem.timesOf(choice);
+    found->choice = std::move(choice);
+    for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
+        found->seconds += found->times.forward[i] + found->times.backward[i];
+    }
+    return found;
+}
+
+Result<std::shared_ptr<PartitionAnswer>> StepEstimator::cheapest(
+    const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop)
+{
+    const CostNetwork network = own.network->network(pricing);
+    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own.network->orders()}, stop));
+    if (!std::isfinite(answer.cost))
+        return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
+    auto found = answerOf(std::move(answer.choice), *own.network);
+    found->exact = answer.exact;
+    found->squaredEntries = answer.squaredEntries;
+    found->bound = std::min(answer.bound, answer.cost);
+    return found;
+}
+
+Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
+    const Configuration &configuration, double reductions, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    const PartitionPricing pricing = pricingOf(configuration, reductions, *own->network);
+    auto &known = own->answers[pricing];
+    if (!known) {
+        TRY(known, cheapest(*own, pricing, stop));
+    }
+    return known;
+}
+
+OperatorTimes StepEstimator::replicaTimes(
+    const Configuration &configuration, const std::vector<double> &shares)
+{
+    if (configuration.replicas < 2)
+        return {};
+    const Problem *placing = nullptr;
+    if (const auto own = m_problems.find(keyOf(configuration));
+        own != m_problems.end() && !own->second.placed.aside.empty())
+        placing = &own->second;
+    const MeshPlaces &places = placesOf(configuration);
+    const ClassSet classes = places.allClasses();
+    auto &problem = m_replicas[{placing
+            ? keyOf(configuration)
+            : ProblemKey{0, configuration.replicas, configuration.microBatches, 0, 1, classes},
+        places.replicaStride}];
+    if (!problem) {
+        const AxisSetting setting{.model = &m_model,
+            .plan = &m_plan,
+            .types = m_types.get(),
+            .costs = &costsOf(classes),
+            .axis = m_space.replicaAxis,
+            .parts = configuration.replicas,
+            .batchCuts = configuration.microBatches,
+            .deviceClass = std::countr_zero(classes),
+            .alike = m_alike,
+            .joins = m_joins,
+            .aside = placing ? &placing->placed.aside : nullptr,
+            .batchAlone = true};
+        problem = std::make_unique<PartitionProblem>(
+            setting, ShardGroups{.inner = groupShape(m_cluster, places.replicaGroup(0, 0))});
+    }
+    const std::vector<std::int32_t> first(problem->operatorCount(), 0);
+    OperatorTimes times = problem->timesOf(first, shares);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        times.forward[i] -= problem->choiceOf(i, 0).forward;
+        times.backward[i] -= problem->choiceOf(i, 0).backward;
+    }
+    return times;
+}
+
+Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(const auto answer, partition(configuration, 0, stop));
+    TRY(const StageRows rows, stageRowsFor(configuration));
+    const MeshPlaces &places = placesOf(configuration);
+    auto &known = m_stages[{answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks,
+        configuration.recompute, places.isMixed() ? places.classes : std::vector<ClassSet>{},
+        configuration.inTurns}];
+    if (known)
+        return known;
+    StagePlan plan = m_recomputed.at(configuration.recompute);
+    if (configuration.inTurns)
+        plan.units = turnUnitsOf(configuration.recompute);
+    plan.stages = configuration.stages();
+    plan.isChain = !m_beside->mayBe(plan.stages);
+    plan.stageOf.assign(m_model.index->forwardCount(), 0);
+    if (plan.stages > 1) {
+        std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);
+        for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
+            nanoseconds[i] = std::llround(
+                1e9 * (answer->times.backward[i] + answer->times.forward[i] * (1 + plan.runsAgain[i])));
+        if (!rows.isEmpty()) {
+            TRY(plan.stageOf,
+                stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, rows));
+        } else if (places.isMixed()) {
+            TRY(plan.stageOf, mixedStages(configuration, *answer, plan));
+        } else {
+            TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
+            for (std::size_t s = 0; s < found.size(); ++s)
+                for (const OperatorId op : found[s])
+                    plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+        }
+    }
+    known = std::make_shared<const StagePlan>(std::move(plan));
+    return known;
+}
+
+/// Balanced by what each stage's operators take on its own devices.
+Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
+    const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    StageMeasure measure;
+    std::map<ClassSet, std::size_t> kinds;
+    for (std::int32_t s = 0; s < plan.stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [kind, fresh] = kinds.try_emplace(classes, kinds.size());
+        measure.kindOfStage.push_back(kind->second);
+        if (!fresh)
+            continue;
+        TRY(const OperatorTimes times, slowestTimes(configuration, classes, answer.choice));
+        auto &own = measure.ofKind.emplace_back(m_model.graph->operators.size(), 0);
+        for (std::size_t i = 0; i < times.forward.size(); ++i)
+            own[i] = std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + plan.runsAgain[i])));
+    }
+    TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
+    std::vector<std::int32_t> stageOf(m_model.index->forwardCount(), 0);
+    for (std::size_t s = 0; s < found.size(); ++s)
+        for (const OperatorId op : found[s])
+            stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+    return stageOf;
+}
+
+Result<StepEstimate> StepEstimator::estimate(
+    const Configuration &configuration, double reductions, const std::stop_token &stop)
+{
+    TRY(const auto answer, partition(configuration, reductions, stop));
+    TRY(StepEstimate result, assess(configuration, answer));
+    TRY(const auto fastest, partition(configuration, 0, stop));
+    TRY(result.bound, boundOf(configuration, stop));
+    if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed() && !configuration.inTurns)
+        result.bound = std::max(result.bound, result.seconds - result.aside);
+    else
+        result.bound = std::max(result.bound,
+            boundOf(
+                configuration, {.seconds = result.partition->bound, .hidesRest = reductions > 0}, *fastest));
+    result.bound = std::min(result.bound, result.seconds);
+    return result;
+}
+
+Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
+    const Configuration &configuration, const std::stop_token &stop)
+{
+    TRY(Problem * own, problem(configuration));
+    if (!own->usual) {
+        const std::pair key{m_space.shardAxis, configuration.innerShards()};
+        auto inner = m_usual->inner.find(key);
+        if (inner == m_usual->inner.end()) {
+            TRY(auto found, usualPartitions(m_model, key.first, key.second, stop));
+            inner = m_usual->inner.emplace(key, std::move(found)).first;
+        }
+        std::vector<UsualPartition> around(1); // nothing without an outer axis
+        if (configuration.outerShards > 1) {
+            const auto [known, fresh] =
+                m_usual->around.try_emplace({m_space.outerShardAxis, configuration.outerShards});
+            if (fresh)
+                known->second = usualAround(m_model, m_space.outerShardAxis, configuration.outerShards);
+            around = known->second;
+        }
+        own->usual.emplace();
+        for (const UsualPartition &outer : around)
+            for (const UsualPartition &partition : inner->second)
+                if (auto choice = own->network->choiceFor(partition, outer);
+                    choice && std::isfinite(own->network->costOf({}, *choice)))
+                    own->usual->push_back(answerOf(*std::move(choice), *own->network));
+    }
+    std::vector<StepEstimate> estimates;
+    for (const auto &answer : *own->usual) {
+        if (stop.stop_requested())
+            return cancelled();
+        TRY(estimates.emplace_back(), assess(configuration, answer));
+    }
+    return estimates;
+}
+
+Result<StepEstimate> StepEstimator::estimateWith(
+    const Configuration &configuration, std::vector<std::int32_t> choice)
+{
+    TRY(const Problem *own, problem(configuration));
+    return assess(configuration, answerOf(std::move(choice), *own->network));
+}
+
+Result<StepEstimator::Figures> StepEstimator::figuresOf(
+    const Configuration &configuration, const PartitionAnswer &partition, const StagePlan &stages, bool aside)
+{
+    const MeshPlaces &places = placesOf(configuration);
+    const PartitionProblem &problem = problemOf(configuration);
+    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
+    const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
+    Figures result;
+    result.links = stageLinks(problem, stages, partition.choice, partition.times);
+    const auto figuresWith = [&](const PartitionProblem &own, OperatorTimes times) {
+        if (stages.units && !stages.turns.empty())
+            times =
+                plannerOf(configuration, *stages.units).timesOf(partition.choice, stages, std::move(times));
+        for (std::size_t i = 0; i < waits.forward.size(); ++i) {
+            times.forward[i] += waits.forward[i];
+            times.backward[i] += waits.backward[i];
+        }
+        if (!aside || apart.isEmpty())
+            return stageFigures(own, partition.choice, times, stages);
+        const AsideTimes::Played played = apart.play(own, places, partition.choice, stages, std::move(times));
+        // In the first micro-batch devices have nothing else to do while operators of other stages are there.
+        const double others = 1 - 1.0 / configuration.microBatches;
+        double longer = played.longer;
+        auto figures = stageFigures(own, partition.choice, played.times, stages);
+        for (std::size_t s = 0; s < figures.size(); ++s) {
+            figures[s].time.backward -= played.weights[s];
+            figures[s].time.weights += played.weights[s];
+            figures[s].time.forward += others * played.hostedForward[s];
+            figures[s].time.backward += others * played.hostedBackward[s];
+            longer += others * (played.hostedForward[s] + played.hostedBackward[s]);
+        }
+        result.aside = std::max(result.aside, longer);
+        return figures;
+    };
+    if (!places.isMixed()) {
+        result.stages = figuresWith(problem, partition.times);
+        if (stages.units && !stages.turns.empty()) {
+            const auto passing = plannerOf(configuration, *stages.units).passing(partition.choice, stages);
+            for (std::size_t s = 0; s < result.stages.size(); ++s)
+                result.stages[s].passingBytes = passing[s];
+        }
+        return result;
+    }
+    std::map<ClassSet, std::vector<StageFigures>> ofClasses;
+    for (std::int32_t s = 0; s < stages.stages; ++s) {
+        const ClassSet classes = places.classesOf(s % places.ranks);
+        const auto [own, fresh] = ofClasses.try_emplace(classes);
+        if (fresh) {
+            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
+            TRY(OperatorTimes times, slowestTimes(configuration, classes, partition.choice));
+            own->second = figuresWith(*slowest, std::move(times));
+        }
+        result.stages.push_back(own->second[static_cast<std::size_t>(s)]);
+    }
+    return result;
+}
+
+Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
+    std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages)
+{
+    if (!stages) {
+        TRY(stages, this->stages(configuration, {}));
+    }
+    if (!stages->units)
+        return assessAsPlanned(configuration, std::move(partition), std::move(stages));
+    stages = withoutTurns(stages);
+    TRY(StepEstimate atOnce, assessAsPlanned(configuration, partition, stages));
+    if (atOnce.peakBytes <= m_space.memoryLimit)
+        return atOnce;
+    const Figures &figures = m_figures.at({partition, stages, placesOf(configuration).replicaStride});
+    std::vector<double> room;
+    for (const StageFigures &stage : figures.stages)
+        room.push_back(static_cast<double>(m_space.memoryLimit
+            - atOnce.rankHeld[room.size() % atOnce.rankHeld.size()] - passingBeside(configuration, stage)));
+    StagePlan plan = plannerOf(configuration, *stages->units).within(partition->choice, *stages, room);
+    auto &known = m_inTurns[{partition, stages, plan.turns}];
+    if (!known) {
+        known = std::make_shared<const StagePlan>(std::move(plan));
+        m_atOnce[known] = stages;
+    }
+    return assessAsPlanned(configuration, std::move(partition), known);
+}
+
+bool StepEstimator::mayTakeTurns(const Configuration &configuration)
+{
+    return m_trains && !m_space.ownRecompute && !splitsBackward(configuration.schedule)
+        && !placesOf(configuration).isMixed() && turnUnitsOf(configuration.recompute);
+}
+
+const std::shared_ptr<const TurnUnits> &StepEstimator::turnUnitsOf(RecomputeWord word)
+{
+    const auto [known, fresh] = m_units.try_emplace(word);
+    const bool boundsParts = std::any_of(m_rows.rows.begin(), m_rows.rows.end(),
+        [](const Row &row) { return row.enabled && std::holds_alternative<PartsRule>(row.rule); });
+    if (fresh && !boundsParts)
+        if (TurnUnits units = turnUnits(m_model, m_recomputed.at(word), aboutKernels(m_rows)); !units.empty())
+            known->second = std::make_shared<const TurnUnits>(std::move(units));
+    return known->second;
+}
+
+TurnPlanner &StepEstimator::plannerOf(const Configuration &configuration, const TurnUnits &units)
+{
+    Problem &own = m_problems.at(keyOf(configuration));
+    auto &planner = own.planners[&units];
+    if (!planner)
+        planner = std::make_unique<TurnPlanner>(*own.network, units);
+    return *planner;
+}
+
+std::shared_ptr<const StagePlan> StepEstimator::withoutTurns(const std::shared_ptr<const StagePlan> &stages)
+{
+    if (stages->turns.empty())
+        return stages;
+    auto &known = m_atOnce[stages];
+    if (!known) {
+        StagePlan plan = *stages;
+        plan.turns.clear();
+        plan.regionOf.clear();
+        plan.runsAgain = runsAgain(m_model, plan);
+        known = std::make_shared<const StagePlan>(std::move(plan));
+    }
+    return known;
+}
+
+Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configuration,
+    std::shared_ptr<const PartitionAnswer> partition, std::shared_ptr<const StagePlan> stages)
+{
+    StepEstimate result{.configuration = configuration};
+    result.partition = std::move(partition);
+    result.stages = std::move(stages);
+    TRY(const StageRows rows, stageRowsFor(configuration));
+    if (auto broken =
+            brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
+        return *std::move(broken);
+    Figures &known = m_figures[{result.partition, result.stages, placesOf(configuration).replicaStride}];
+    if (known.stages.empty()) {
+        TRY(known, figuresOf(configuration, *result.partition, *result.stages, true));
+    }
+    const auto &[figures, links, longer] = known;
+    const MeshPlaces &places = placesOf(configuration);
+    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
+    const auto updateAside = [&](std::int32_t rank) {
+        return !m_trains || apart.isEmpty() ? 0 : apart.updateSeconds(problemOf(configuration), places, rank);
+    };
+
+    TRY(const RankReductions reductions, reductionsOf(configuration));
+    const auto ranks = static_cast<std::size_t>(configuration.ranks);
+    const auto share = [&](std::int64_t whole, int from) {
+        return static_cast<std::int64_t>(static_cast<double>(whole)
+            * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
+    };
+    const int cut = configuration.microBatches == 1 ? 1 : 2; // from this stage on gradients are, as they come
+    std::vector<StageTime> times;
+    for (const StageFigures &stage : figures) {
+        const Reductions &own = reductions.of(times.size() % ranks);
+        times.push_back(stage.time);
+        own.addTo(stage, times.back());
+        times.back().kept = stage.keptBytes;
+        times.back().deferred = stage.deferredBytes;
+        times.back().gradients = share(stage.gradientBytes, cut);
+    }
+    TRY(const PipelineTime played,
+        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), SendOrder::Queued,
+            configuration.ranks, configuration.microBatches, m_trains));
+    result.seconds = played.makespan;
+    result.heldBy = played.heldBy;
+    std::vector<std::int64_t> bytes = played.held;
+    std::vector<std::int64_t> passing(ranks, 0);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        for (std::size_t s = rank; s < figures.size(); s += ranks) {
+            const StageFigures &stage = figures[s];
+            bytes[rank] += share(stage.modelBytes, 3);
+            for (const WeightPiece &piece : stage.weights)
+                bytes[rank] += m_space.sharding.isMixed()
+                    ? share(piece.count * piece.stateBytes, 1)
+                    : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
+            passing[rank] = std::max(passing[rank], stage.passingBytes + passingBeside(configuration, stage));
+        }
+        if (m_trains) {
+            Ending ending = reductions.of(rank).endingOf(rank, figures, played);
+            const double update = updateAside(static_cast<std::int32_t>(rank));
+            ending.computed += update; // before all else: nothing reduces their gradients
+            result.aside = std::max(result.aside, update);
+            result.seconds = std::max(result.seconds, ending.seconds());
+        }
+        result.rankHeld.push_back(bytes[rank]);
+        result.rankPeaks.push_back(bytes[rank] + passing[rank]);
+        result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
+    }
+    const double elsewhere = updateAside(-1);
+    const double shared = !m_trains || apart.isEmpty()
+        ? 0
+        : apart.sharedSeconds(problemOf(configuration), places, result.partition->choice);
+    result.seconds = std::max(result.seconds, played.makespan + elsewhere) + shared;
+    result.aside = std::max(result.aside, elsewhere) + shared + longer * configuration.microBatches;
+    return result;
+}
+
+} // namespace planloom

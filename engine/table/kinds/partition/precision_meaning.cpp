@@ -1,0 +1,36 @@
+#include "engine/table/kinds/meaning.h"
+
+#include "engine/graph/operators/weight_update.h"
+#include "engine/table/selector_matcher.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace planloom {
+
+Result<void> RuleMeaning<PrecisionRule>::check(const RowSetting &, const PrecisionRule &)
+{
+    return {};
+}
+
+Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
+    const RowSetting &setting, const PrecisionRule &, const std::vector<OperatorId> &selected)
+{
+    const auto forward = forwardOnes(setting.graph(), selected);
+    std::vector<OperatorId> updates;
+    std::copy_if(selected.begin(), selected.end(), std::back_inserter(updates),
+        [&](OperatorId op) { return updatesWeight(setting.graph().at(op)); });
+    std::vector<OperatorId> both;
+    std::set_union(forward.begin(), forward.end(), updates.begin(), updates.end(), std::back_inserter(both));
+    return both;
+}
+
+Result<std::optional<OperatorMeaning>> RuleMeaning<PrecisionRule>::of(
+    const RowSetting &, const PrecisionRule &rule, OperatorId)
+{
+    OperatorMeaning meaning;
+    meaning.precision = rule;
+    return std::optional(std::move(meaning));
+}
+
+} // namespace planloom
