@@ -12,18 +12,18 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kHead = 512; ///< Bytes in which an archive names its first entry.
+constexpr std::size_t kArchiveHead = 512; ///< Bytes in which an archive names its first entry.
 
 /// A zip archive, as a file of torch.export.save is, and not one of arrays, which says what it is itself.
 bool beginsAsProgram(std::string_view bytes)
 {
-    const std::string_view head = bytes.substr(0, kHead);
+    const std::string_view head = bytes.substr(0, kArchiveHead);
     return head.substr(0, 4) == "PK\x03\x04" && findFileKind(head) != FileKind::Npz;
 }
 
 bool fileBeginsAsProgram(const std::filesystem::path &path)
 {
-    std::array<char, kHead> head{};
+    std::array<char, kArchiveHead> head{};
     std::error_code failure;
     std::ifstream file;
     if (std::filesystem::is_regular_file(path, failure))

@@ -138,8 +138,9 @@ std::set<std::string> withAllBelow(const Rooms &rooms, const std::string &name)
     return all;
 }
 
-/// The room of a file, or "". A room may have folders within, and others there: the innermost one. Where a folder has several
-/// rooms, a header is in that of the source of its name; one without such a source is in the room with the most sources.
+/// The room of a file, or "". A room may have folders within, and others there: the innermost one. Where a
+/// folder has several rooms, a header is in that of the source of its name; one without such a source is in
+/// the room with the most sources.
 std::string roomOf(const Rooms &rooms, const std::string &file)
 {
     const fs::path path(file);
