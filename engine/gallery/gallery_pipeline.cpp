@@ -32,50 +32,6 @@ std::size_t runsNeeded(const std::vector<std::int64_t> &pieces, std::int64_t lim
     return runs;
 }
 
-/// Bytes of activations that pass each position of `order`.
-std::vector<std::int64_t> crossingBytes(const SelectorIndex &index, const std::vector<OperatorId> &order)
-{
-    const Graph &graph = index.graph();
-    std::vector<std::int32_t> position(graph.operators.size(), -1);
-    for (std::size_t i = 0; i < order.size(); ++i)
-        position[static_cast<std::size_t>(order[i].index)] = static_cast<std::int32_t>(i);
-    std::vector<std::int64_t> change(order.size() + 1, 0);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        for (const TensorId output : graph.at(order[i]).outputs) {
-            if (!output.valid())
-                continue;
-            std::int32_t last = -1;
-            for (const OperatorId user : index.uses().consumers[static_cast<std::size_t>(output.index)])
-                last = std::max(last, position[static_cast<std::size_t>(user.index)]);
-            if (last <= static_cast<std::int32_t>(i))
-                continue;
-            const TensorType &type = graph.at(output).type;
-            const std::int64_t bytes = elementCount(type.shape) * sizeOf(type.dataType);
-            change[i + 1] += bytes;
-            change[static_cast<std::size_t>(last) + 1] -= bytes;
-        }
-    }
-    std::partial_sum(change.begin(), change.end(), change.begin());
-    change.pop_back();
-    return change;
-}
-
-std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind,
-    const std::vector<std::size_t> &kindOfStage, const std::vector<std::size_t> &cuts)
-{
-    std::int64_t largest = 0;
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i <= cuts.size(); ++i) {
-        const std::vector<std::int64_t> &cost = costOfKind[kindOfStage[i]];
-        const std::size_t end = i < cuts.size() ? cuts[i] : cost.size();
-        largest = std::max(largest,
-            std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
-                cost.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{0}));
-        begin = end;
-    }
-    return largest;
-}
-
 /// Pieces of a chain between the places where it may be cut.
 struct Pieces {
     std::vector<std::vector<std::int64_t>> cost{}; ///< By kind.
@@ -83,11 +39,13 @@ struct Pieces {
     // Of all pieces before one, and of all:
     std::vector<std::vector<std::int64_t>> costUntil{}; ///< By kind.
     std::vector<std::int64_t> bytesUntil{};
+    std::vector<Range> beginnings{}; ///< By run: the pieces that it may begin with; empty: any.
 };
 
 Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const std::vector<bool> &allowed,
-    const std::vector<std::int64_t> &bytes)
+    const RunLimits &limits)
 {
+    const std::vector<std::int64_t> &bytes = limits.bytes;
     Pieces pieces;
     pieces.cost.resize(costOfKind.size());
     pieces.bytesUntil.push_back(0);
@@ -108,6 +66,13 @@ Pieces piecesOf(const std::vector<std::vector<std::int64_t>> &costOfKind, const 
         std::vector<std::int64_t> &until = pieces.costUntil.emplace_back(1, 0);
         std::partial_sum(cost.begin(), cost.end(), std::back_inserter(until));
     }
+    const auto pieceFrom = [&](std::int64_t link) {
+        const auto found =
+            std::lower_bound(pieces.start.begin(), pieces.start.end(), static_cast<std::size_t>(link));
+        return static_cast<std::int64_t>(found - pieces.start.begin());
+    };
+    for (const Range &links : limits.beginnings)
+        pieces.beginnings.push_back({pieceFrom(links.begin), pieceFrom(links.end)});
     return pieces;
 }
 
@@ -141,15 +106,23 @@ std::optional<std::vector<Range>> endsOfRuns(
     const std::size_t count = kindOfStage.size();
     // Runs as long as they may be, from the front and from the back, even if others are empty then.
     std::vector<Range> ends(count + 1, Range{0, 1});
+    const bool areHeld = !pieces.beginnings.empty();
+    const auto mayBegin = [&](std::size_t s) { // run s, which is where the first s end
+        return areHeld && s < count ? pieces.beginnings[s] : Range{0, static_cast<std::int64_t>(n) + 1};
+    };
     std::size_t last = 0;
     for (std::size_t s = 1; s <= count; ++s) {
         const std::size_t begin = last;
-        while (last < n - (count - s) && isRun(pieces, kindOfStage, bounds, s - 1, begin, last + 1))
+        const auto most = static_cast<std::size_t>(
+            std::clamp<std::int64_t>(mayBegin(s).end - 1, 0, static_cast<std::int64_t>(n - (count - s))));
+        last = std::min(last, most);
+        while (last < most && isRun(pieces, kindOfStage, bounds, s - 1, begin, last + 1))
             ++last;
         ends[s].end = static_cast<std::int64_t>(last) + 1;
     }
     std::size_t first = n;
     for (std::size_t s = count; s > 0; --s) {
+        first = std::max(first, static_cast<std::size_t>(mayBegin(s).begin));
         ends[s].begin = static_cast<std::int64_t>(first);
         if (ends[s].size() <= 0)
             return std::nullopt;
@@ -242,6 +215,49 @@ Cuts evenedOut(Cuts cuts, std::int64_t limit, const Pieces &pieces,
 
 } // namespace
 
+std::vector<std::int64_t> crossingBytes(const SelectorIndex &index, const std::vector<OperatorId> &order)
+{
+    const Graph &graph = index.graph();
+    std::vector<std::int32_t> position(graph.operators.size(), -1);
+    for (std::size_t i = 0; i < order.size(); ++i)
+        position[static_cast<std::size_t>(order[i].index)] = static_cast<std::int32_t>(i);
+    std::vector<std::int64_t> change(order.size() + 1, 0);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        for (const TensorId output : graph.at(order[i]).outputs) {
+            if (!output.valid())
+                continue;
+            std::int32_t last = -1;
+            for (const OperatorId user : index.uses().consumers[static_cast<std::size_t>(output.index)])
+                last = std::max(last, position[static_cast<std::size_t>(user.index)]);
+            if (last <= static_cast<std::int32_t>(i))
+                continue;
+            const TensorType &type = graph.at(output).type;
+            const std::int64_t bytes = elementCount(type.shape) * sizeOf(type.dataType);
+            change[i + 1] += bytes;
+            change[static_cast<std::size_t>(last) + 1] -= bytes;
+        }
+    }
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    change.pop_back();
+    return change;
+}
+
+std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::size_t> &cuts)
+{
+    std::int64_t largest = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i <= cuts.size(); ++i) {
+        const std::vector<std::int64_t> &cost = costOfKind[kindOfStage[i]];
+        const std::size_t end = i < cuts.size() ? cuts[i] : cost.size();
+        largest = std::max(largest,
+            std::accumulate(cost.begin() + static_cast<std::ptrdiff_t>(begin),
+                cost.begin() + static_cast<std::ptrdiff_t>(end), std::int64_t{0}));
+        begin = end;
+    }
+    return largest;
+}
+
 std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
     const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages)
 {
@@ -253,11 +269,11 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
 
 std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t>> &costOfKind,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
-    const std::vector<bool> &allowed, const RunRoom &room)
+    const std::vector<bool> &allowed, const RunLimits &limits)
 {
     if (costOfKind.empty() || costOfKind.front().empty() || kindOfStage.size() < 2)
         return {};
-    const Pieces pieces = piecesOf(costOfKind, allowed, room.bytes);
+    const Pieces pieces = piecesOf(costOfKind, allowed, limits);
     if (pieces.start.size() < kindOfStage.size())
         return {};
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -266,18 +282,18 @@ std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t
         least = std::min(least, *std::max_element(cost.begin(), cost.end()));
         most = std::max(most, std::accumulate(cost.begin(), cost.end(), std::int64_t{0}));
     }
-    const bool alike = costOfKind.size() == 1 && room.room.empty();
+    const bool alike = costOfKind.size() == 1 && limits.room.empty();
     while (least < most) {
         const std::int64_t middle = least + (most - least) / 2;
-        const bool fits = alike
+        const bool fits = alike && limits.beginnings.empty()
             ? runsNeeded(pieces.cost.front(), middle) <= kindOfStage.size()
-            : cutsWithin({middle, 0, room.room}, pieces, kindOfStage, crossing).has_value();
+            : cutsWithin({middle, 0, limits.room}, pieces, kindOfStage, crossing).has_value();
         if (fits)
             most = middle;
         else
             least = middle + 1;
     }
-    auto cuts = cutsWithin({least, 0, room.room}, pieces, kindOfStage, crossing);
+    auto cuts = cutsWithin({least, 0, limits.room}, pieces, kindOfStage, crossing);
     if (cuts && alike)
         cuts = evenedOut(*std::move(cuts), least, pieces, kindOfStage, crossing);
     return cuts ? std::move(cuts->begins) : std::vector<std::size_t>{};
@@ -289,7 +305,7 @@ namespace {
 struct StageCosts {
     std::vector<std::vector<std::int64_t>> ofKind{};
     std::vector<std::size_t> kindOfStage{};
-    RunRoom room{};
+    RunLimits limits{};
 };
 
 StageCosts stageCosts(const std::vector<OperatorId> &order, std::int32_t stages, const OperatorCosts &costs,
@@ -345,14 +361,14 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
     for (std::size_t i = 1; i < order.size(); ++i)
         betweenLayers[i] = index.layerOf(order[i - 1]) != index.layerOf(order[i]);
     const auto crossing = crossingBytes(index, order);
-    auto cuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, anywhere, cost.room);
+    auto cuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, anywhere, cost.limits);
     if (stages > 1 && cuts.empty()) {
         return Error{ErrorCode::InvalidInput,
             "the model has " + counted(static_cast<std::int64_t>(order.size()), "operator")
                 + " with weights, too few for " + counted(stages, "stage"),
             "use fewer stages", ""};
     }
-    const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers, cost.room);
+    const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers, cost.limits);
     if (!layerCuts.empty()
         && static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, layerCuts))
             <= tolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
@@ -415,14 +431,14 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     }
     if (!measure.bytes.empty())
         for (const OperatorId op : order)
-            cost.room.bytes.push_back(measure.bytes[static_cast<std::size_t>(op.index)]);
+            cost.limits.bytes.push_back(measure.bytes[static_cast<std::size_t>(op.index)]);
     cost.kindOfStage = measure.kindOfStage;
     cost.kindOfStage.resize(static_cast<std::size_t>(stages), 0);
     if (measure.room.size() == static_cast<std::size_t>(stages)) {
-        cost.room.room = measure.room;
+        cost.limits.room = measure.room;
         if (auto within = stagesOf(index, stages, without, outside, order, cost, tolerance))
             return within;
-        cost.room.room.clear();
+        cost.limits.room.clear();
     }
     return stagesOf(index, stages, without, outside, order, cost, tolerance);
 }

@@ -22,17 +22,27 @@ namespace planloom {
 std::vector<std::size_t> balancedCuts(const std::vector<std::int64_t> &cost,
     const std::vector<std::int64_t> &crossing, const std::vector<bool> &allowed, std::int32_t stages);
 
-/// What runs of a chain may hold: run s at most `room[s]` of the sum of its links' `bytes`.
-struct RunRoom {
+/// What runs of a chain are held to.
+struct RunLimits {
     std::vector<std::int64_t> bytes{}; ///< By link, not negative.
-    std::vector<std::int64_t> room{}; ///< By run; empty: there is no limit.
+    std::vector<std::int64_t> room{}; ///< By run, the most bytes of its links; empty: there is no limit.
+    /// By run, the links that it may begin with; empty: any.
+    std::vector<Range> beginnings{};
 };
 
-/// The same where stages differ: run s costs `costOfKind[kindOfStage[s]]`; and where they have room for so
-/// much alone. O(log cost x links^2).
+/// The same where stages differ: run s costs `costOfKind[kindOfStage[s]]`; and where they are held to more.
+/// With beginnings among which are those that would be chosen without them, these are chosen.
+/// O(log cost x links^2).
 std::vector<std::size_t> balancedCuts(const std::vector<std::vector<std::int64_t>> &costOfKind,
     const std::vector<std::size_t> &kindOfStage, const std::vector<std::int64_t> &crossing,
-    const std::vector<bool> &allowed, const RunRoom &room = {});
+    const std::vector<bool> &allowed, const RunLimits &limits = {});
+
+/// The largest cost of the runs that begin at 0 and at `cuts`.
+std::int64_t largestRun(const std::vector<std::vector<std::int64_t>> &costOfKind,
+    const std::vector<std::size_t> &kindOfStage, const std::vector<std::size_t> &cuts);
+
+/// Bytes of activations that pass each position of `order`. O(operators).
+std::vector<std::int64_t> crossingBytes(const SelectorIndex &index, const std::vector<OperatorId> &order);
 
 /// The forward operators of each of `stages` pipeline stages, ascending, balanced by the time that `costs`
 /// says forward and backward take. Cuts lie between layers unless that costs more than a quarter of the step.

@@ -50,6 +50,12 @@ bool PlansBeside::mayCutOverAll() const
         && m_model.graph->loss.valid();
 }
 
+std::int64_t PlansBeside::leastShare(std::int32_t devices) const
+{
+    const auto all = m_estimator.weightBytesOfAll();
+    return all ? *all / devices : 0;
+}
+
 std::vector<StepEstimate> PlansBeside::partitions(const std::stop_token &stop) const
 {
     std::vector<std::pair<std::pair<std::int32_t, double>, Configuration>> shapes;

@@ -28,6 +28,8 @@ public:
     bool mayGoRound(const StepEstimate &estimate) const;
     /// Rows leave the search the weights, and what is computed again.
     bool mayCutOverAll() const;
+    /// Bytes of each of so many devices that weights and their states are cut over; 0 where it is not known.
+    std::int64_t leastShare(std::int32_t devices) const;
 
     struct Choice {
         bool goesRound = false;

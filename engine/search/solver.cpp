@@ -2,20 +2,15 @@
 
 #include "engine/base/processor_time.h"
 #include "engine/hardware/remembered_costs.h"
-#include "engine/lowering/layout/path_finder.h"
-#include "engine/search/plan_trials.h"
-#include "engine/search/plans_beside.h"
+#include "engine/search/plan_improvement.h"
 #include "engine/search/search_memory.h"
-#include "engine/search/search_rows.h"
+#include "engine/search/simulated_plans.h"
 #include "engine/search/space_pricing.h"
-#include "engine/search/stages/unequal_rows.h"
 #include "engine/search/time/step_estimate.h"
-#include "engine/simulate/link_traffic.h"
 #include "engine/table/selector_matcher.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -50,21 +45,6 @@ constexpr double kHoldsLess = 0.02;
 /// Where a search is not waited for, what was found is looked at closer until it has taken so many times as
 /// long, or `SearchOptions::mostSeconds`.
 constexpr double kLonger = 1.2;
-/// So many plans are tried with other stages, of those that are slower than the best by no more than this;
-/// and so many stages of each.
-constexpr std::size_t kMostPlansMoved = 6;
-constexpr double kWorthMoving = 0.08;
-constexpr int kMostStagesMoved = 12;
-/// A bound so near to the best step is not made tighter.
-constexpr double kNearEnough = 0.04;
-constexpr int kMostTightened = 100; ///< Plans that are simulated for the sake of the bound.
-/// Plans beside the space that are tried, and where memory is dear.
-constexpr int kMostBeside = 4;
-constexpr int kMostBesideWhereDear = 16;
-/// A plan that holds so many times what there is is tried again with all layers computed again.
-constexpr double kFarTooLarge = 1.5;
-constexpr std::size_t kMostRelatives = 2; ///< Plans of before an edit that are tried.
-
 } // namespace
 
 /// One search.
@@ -76,23 +56,21 @@ public:
         std::int64_t memoryLimit = 0;
         double seconds = 0; ///< It is only asked for plans that are faster.
     };
-    PlanSearch(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
-        const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
-        const std::stop_token &stop, const std::optional<Instead> &instead = std::nullopt)
-        : m_model(model)
-        , m_cluster(cluster)
-        , m_deviceCount(deviceCount)
-        , m_rows(rows)
+    PlanSearch(const SearchRequest &request, const CostModel &costs,
+        const std::optional<Instead> &instead = std::nullopt)
+        : m_request(request)
+        , m_model(request.model)
+        , m_rows(request.rows)
+        , m_options(request.options)
+        , m_stop(request.stop)
         , m_costs(costs)
-        , m_options(options)
-        , m_stop(stop)
         , m_instead(instead)
     {
     }
 
     Result<SearchResult> run()
     {
-        TRY(m_space, searchSpaceOf(m_model, m_cluster, m_deviceCount, m_rows));
+        TRY(m_space, searchSpaceOf(m_model, m_request.cluster, m_request.deviceCount, m_rows));
         if (m_instead)
             m_space.memoryLimit = m_instead->memoryLimit;
         m_result.configurations = static_cast<std::int64_t>(m_space.configurations.size());
@@ -105,14 +83,7 @@ public:
                 m_options.onBetter(m_result);
             return std::move(m_result);
         }
-        m_pricing.emplace(SpacePricing::Setting{.estimator = m_estimator,
-            .space = &m_space,
-            .correction = &m_correction,
-            .worked = &m_worked,
-            .mostSeconds = m_options.mostSeconds,
-            .note = [this](double best, double bound) { note(best, bound); },
-            .stop = m_stop});
-        takeOverBounds();
+        begin();
         TRY_VOID(m_pricing->price());
         if (m_instead && !anyIsBelow(m_instead->seconds))
             return Error{ErrorCode::InvalidInput, "no plan is faster", {}, "search"};
@@ -120,6 +91,59 @@ public:
         if (!m_memory || !m_pricing->tookOver() || m_memory->unequalHelped())
             TRY_VOID(m_pricing->priceUnequal());
         m_result.leastNeeded = m_pricing->leastNeeded();
+        TRY_VOID(findBest());
+        TRY_VOID(improve());
+        if (m_memory) {
+            m_memory->correctionFor(m_rows) = m_plans->correction();
+            m_memory->rememberSimulated(m_rows, simulatedLeast());
+        }
+        if (!m_plans->isFound()) {
+            const auto &problem = m_pricing->problem() ? m_pricing->problem() : m_plans->problem();
+            return problem && !m_stop.stop_requested() ? *problem : cancelled();
+        }
+        finish();
+        if (m_result.cannotFit() && !m_instead)
+            showFastestOfTheLeast();
+        if (m_memory && !m_pricing->tookOver())
+            m_memory->rememberUnequal(m_result.best.configuration.isUnequal());
+        if (m_memory && !m_stop.stop_requested())
+            m_memory->remember(m_rows, m_result);
+        return std::move(m_result);
+    }
+
+private:
+    /// Makes what prices and what simulates, with what is remembered.
+    void begin()
+    {
+        m_plans.emplace(
+            SimulatedPlans::Setting{m_request, m_space, *m_estimator, m_costs, m_memory, m_result, [this] {
+                                        if (m_options.onBetter) {
+                                            finish();
+                                            m_options.onBetter(m_result);
+                                        }
+                                    }});
+        m_pricing.emplace(SpacePricing::Setting{.estimator = m_estimator,
+            .space = &m_space,
+            .correction = &m_plans->correction(),
+            .worked = &m_worked,
+            .mostSeconds = m_options.mostSeconds,
+            .note = [this](double best, double bound) { note(best, bound); },
+            .stop = m_stop});
+        if (!m_memory)
+            return;
+        const auto boundsFor = [this](const std::vector<Configuration> &configurations) {
+            return m_memory->boundsFor(m_rows, configurations, m_space.memoryLimit,
+                [this](const Row &row) { return outputBytesOf(row.selector); });
+        };
+        KnownBounds known = boundsFor(m_space.configurations);
+        known.merge(boundsFor(m_pricing->nested()));
+        m_pricing->takeOver(std::move(known));
+        m_plans->correction() = m_memory->correctionFor(m_rows);
+    }
+
+    /// The best plan of the space, by pricing and simulating in turns.
+    Result<void> findBest()
+    {
         // After an edit the plan is what is waited for: it is shown with the bounds that there are.
         if (m_pricing->tookOver())
             simulateBest();
@@ -134,51 +158,40 @@ public:
              && (priceThoseThatHeldMore() || priceThoseThatMayHoldLess());
              ++i)
             simulateBest();
-        if (m_found && !m_result.fits && !m_result.cannotFit()) {
+        if (m_plans->isFound() && !m_result.fits && !m_result.cannotFit()) {
             TRY_VOID(m_pricing->priceThoseThatNeedLeast());
             m_pricedLeast = true;
             simulateBest();
         }
-        if (m_found && m_result.fits && !m_pricing->tookOver() && !m_result.best.configuration.isUnequal()
-            && !m_result.best.configuration.inTurns
-            && !m_pricing->bounds().contains(m_result.best.configuration)) {
-            TRY_VOID(m_pricing->boundAlso(m_result.best.configuration));
+        const Configuration &best = m_result.best.configuration;
+        if (m_plans->isFound() && m_result.fits && !m_pricing->tookOver() && !best.isUnequal()
+            && !best.inTurns && !m_pricing->bounds().contains(best)) {
+            TRY_VOID(m_pricing->boundAlso(Configuration(best)));
             simulateBest();
         }
-        if (m_memory && m_pricing->tookOver())
-            simulateRelatives();
-        if (m_found && !m_pricing->tookOver()) {
-            const double worked = kLonger * m_worked.seconds();
-            if (!m_instead)
-                lookBeside(worked);
-            if (m_result.fits) {
-                tightenBySimulation(std::max(m_options.mostSeconds, worked));
-                moveStages(std::max(m_options.mostSeconds, worked));
-            }
-        }
-        if (m_memory) {
-            m_memory->correctionFor(m_rows) = m_correction;
-            m_memory->rememberSimulated(m_rows, simulatedLeast());
-        }
-        if (!m_found) {
-            const auto &problem = m_pricing->problem() ? m_pricing->problem() : m_problem;
-            return problem && !m_stop.stop_requested() ? *problem : cancelled();
-        }
-        finish();
-        if (m_result.cannotFit() && !m_instead)
-            showFastestOfTheLeast();
-        if (m_memory && !m_pricing->tookOver())
-            m_memory->rememberUnequal(m_result.best.configuration.isUnequal());
-        if (m_memory && !m_stop.stop_requested())
-            m_memory->remember(m_rows, m_result);
-        return std::move(m_result);
+        return {};
     }
 
-private:
-    struct Simulated {
-        double seconds = 0;
-        StepEstimate estimate{};
-    };
+    /// What is found from the best plan on, and what tells more of all.
+    Result<void> improve()
+    {
+        PlanImprovement improvement({m_request, m_space, *m_estimator, *m_pricing, *m_plans, m_worked});
+        if (m_memory && m_pricing->tookOver())
+            improvement.tryRelatives(*m_memory);
+        if (!m_plans->isFound() || m_pricing->tookOver())
+            return {};
+        const double worked = kLonger * m_worked.seconds();
+        if (!m_instead) {
+            improvement.lookBeside(worked);
+            if (m_result.fits)
+                m_result.leastNeeded = std::min(m_result.leastNeeded, m_result.best.simulatedPeak);
+        }
+        if (m_result.fits) {
+            improvement.tightenBounds(std::max(m_options.mostSeconds, worked));
+            improvement.moveStages(std::max(m_options.mostSeconds, worked));
+        }
+        return {};
+    }
 
     /// That of the same rows about operators, if one is remembered; else a new one, to be remembered.
     Result<void> findEstimator()
@@ -198,10 +211,9 @@ private:
                 && !std::holds_alternative<OptimizerShardingRule>(row.rule))
                 key += "\n" + print(row);
         if (m_memory) {
-            m_memory->use(m_model.graph, m_cluster, m_deviceCount, m_options.precision, m_costs);
+            m_memory->use(
+                m_model.graph, m_request.cluster, m_request.deviceCount, m_options.precision, m_costs);
             m_costs = m_memory->costs();
-            m_paths = m_memory->paths();
-            m_seen = m_memory->seen();
             m_estimator = m_memory->estimatorOf(key);
             if (m_estimator)
                 return {};
@@ -209,7 +221,7 @@ private:
         if (!m_memory)
             m_costs = withRememberedCollectives(std::move(m_costs));
         TRY(auto made,
-            StepEstimator::make(m_model, m_cluster, m_deviceCount, m_rows, m_space, m_costs,
+            StepEstimator::make(m_model, m_request.cluster, m_request.deviceCount, m_rows, m_space, m_costs,
                 m_options.precision, m_memory ? m_memory->usual() : nullptr));
         m_estimator = made.get();
         if (m_memory)
@@ -228,10 +240,7 @@ private:
             m_result.course.push_back(moment);
     }
 
-    double now() const
-    {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - m_start).count();
-    }
+    double now() const { return m_request.secondsSinceBegin(); }
 
     /// Of what operators make of a whole batch.
     double outputBytesOf(const Selector &selector) const
@@ -246,18 +255,49 @@ private:
         return bytes;
     }
 
-    void takeOverBounds()
+    double likelyPeak(const StepEstimate &each) const
     {
-        if (!m_memory)
-            return;
-        const auto boundsFor = [this](const std::vector<Configuration> &configurations) {
-            return m_memory->boundsFor(m_rows, configurations, m_space.memoryLimit,
-                [this](const Row &row) { return outputBytesOf(row.selector); });
-        };
-        KnownBounds known = boundsFor(m_space.configurations);
-        known.merge(boundsFor(m_pricing->nested()));
-        m_pricing->takeOver(std::move(known));
-        m_correction = m_memory->correctionFor(m_rows);
+        return static_cast<double>(each.peakBytes) * m_plans->correction().peakOf(each.configuration);
+    }
+    bool mayFit(const StepEstimate &each) const
+    {
+        return likelyPeak(each) <= static_cast<double>(m_space.memoryLimit);
+    }
+    /// What it likely takes when simulated.
+    Correction::Range factorOf(const StepEstimate &each) const
+    {
+        return m_plans->correction().of(each.configuration, m_plans->trust());
+    }
+    /// Seconds of what may fit, bytes of what does not.
+    double likely(const StepEstimate &each) const
+    {
+        return mayFit(each) ? each.seconds * factorOf(each).likely : likelyPeak(each);
+    }
+
+    bool mayBeBest(const StepEstimate &each) const
+    {
+        if (!m_result.fits)
+            return true;
+        const double best = m_result.best.simulatedSeconds;
+        // After an edit, which is waited for, what is likely counts: simulations before it have shown how far
+        // the model is off.
+        const auto factor = factorOf(each);
+        const double hoped = each.seconds * (m_pricing->tookOver() ? factor.likely : factor.least);
+        return (m_pricing->fits(each) || mayFit(each)) && leastBefore(each.configuration) < best
+            && hoped < best;
+    }
+
+    /// Before which others an estimate is simulated: the least first.
+    std::tuple<bool, bool, double> rankOf(const StepEstimate &each) const
+    {
+        if (m_pricedLeast && !m_result.fits) // whatever fits
+            return {false, false, likelyPeak(each)};
+        // Another partition of what was simulated tells little where it is not likely to be faster.
+        const auto &tried = m_plans->tried();
+        const bool isAgain = m_result.fits && likely(each) >= m_result.best.simulatedSeconds
+            && std::any_of(tried.begin(), tried.end(),
+                [&](const StepEstimate &other) { return other.configuration == each.configuration; });
+        return {!mayFit(each), isAgain, likely(each)};
     }
 
     /// Those that may be fastest, the most promising first, while one of them may still be faster than the
@@ -272,7 +312,6 @@ private:
         m_result.leastPeak = open.front()->peakBytes;
         for (const StepEstimate *each : open)
             m_result.leastPeak = std::min(m_result.leastPeak, each->peakBytes);
-        auto &[simulated, failed, trust, done, tried] = m_tries;
         const auto close = [&open](const StepEstimate &each) {
             std::erase_if(open, [&](const StepEstimate *other) {
                 return other->configuration == each.configuration
@@ -280,234 +319,47 @@ private:
                     && other->peakBytes >= each.peakBytes;
             });
         };
-        for (const StepEstimate &each : tried)
+        for (const StepEstimate &each : m_plans->tried())
             close(each);
-        const auto likelyPeak = [&](const StepEstimate *each) {
-            return static_cast<double>(each->peakBytes) * m_correction.peakOf(each->configuration);
+        const auto first = [&] {
+            return *std::min_element(open.begin(), open.end(),
+                [&](const StepEstimate *a, const StepEstimate *b) { return rankOf(*a) < rankOf(*b); });
         };
-        const auto mayFit = [&](const StepEstimate *each) {
-            return likelyPeak(each) <= static_cast<double>(m_space.memoryLimit);
-        };
-        const auto likely = [&](const StepEstimate *each) {
-            return mayFit(each) ? each->seconds * m_correction.of(each->configuration, trust).likely
-                                : likelyPeak(each);
-        };
-        // Another partition of what was simulated tells little where it is not likely to be faster.
-        const auto isAgain = [&](const StepEstimate *each) {
-            return m_result.fits && likely(each) >= m_result.best.simulatedSeconds
-                && std::any_of(tried.begin(), tried.end(),
-                    [&](const StepEstimate &other) { return other.configuration == each->configuration; });
-        };
-        const auto rank = [&](const StepEstimate *each) {
-            if (m_pricedLeast && !m_result.fits) // whatever fits
-                return std::tuple{false, false, likelyPeak(each)};
-            return std::tuple{!mayFit(each), isAgain(each), likely(each)};
-        };
-        // After an edit, which is waited for, what is likely counts: simulations before it have shown how far
-        // the model is off.
-        const auto hoped = [&](const StepEstimate *each) {
-            const auto factor = m_correction.of(each->configuration, trust);
-            return each->seconds * (m_pricing->tookOver() ? factor.likely : factor.least);
-        };
-        const auto mayBeBest = [&](const StepEstimate *each) {
-            return !m_result.fits
-                || ((m_pricing->fits(*each) || mayFit(each))
-                    && leastBefore(each->configuration) < m_result.best.simulatedSeconds
-                    && hoped(each) < m_result.best.simulatedSeconds);
-        };
-        while (!m_stop.stop_requested() && failed < 2 * m_options.mostSimulated
-            && simulated < mostSimulatedNow()) {
-            std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(each); });
+        while (!m_stop.stop_requested() && m_plans->failed() < 2 * m_options.mostSimulated
+            && m_plans->learnt() < mostSimulatedNow()) {
+            std::erase_if(open, [&](const StepEstimate *each) { return !mayBeBest(*each); });
             if (open.empty())
                 break;
-            const auto best = [&] {
-                return *std::min_element(open.begin(), open.end(),
-                    [&](const StepEstimate *a, const StepEstimate *b) { return rank(a) < rank(b); });
-            };
-            const StepEstimate *each = best();
+            const StepEstimate *each = first();
             close(*each);
-            tried.push_back(*each);
-            auto rows = rowsFor(*each);
-            if (!rows || !done.insert(print(*rows)).second)
+            m_plans->addTried(*each);
+            auto rows = m_plans->rowsFor(*each);
+            if (!rows || !m_plans->isNew(*rows))
                 continue;
-            if (m_options.threads > 1 && !m_trials.isBegun())
-                beginNext(open, best, likely(each), trust, done);
-            learnFrom(*each, *std::move(rows));
+            if (m_options.threads > 1 && !m_plans->isBegun() && !open.empty())
+                beginNext(*first(), likely(*each));
+            m_plans->learnFrom(*each, *std::move(rows), m_pricing->provenOf(*each));
         }
-        m_trials.drop();
+        m_plans->dropBegun();
     }
 
-    /// Simulates a plan, and by how much the model is wrong about it.
-    void learnFrom(const StepEstimate &estimate, ConstraintTable rows)
+    /// On another thread the plan that will most likely be simulated next, if it will.
+    /// @param expected  seconds of the one that is simulated meanwhile
+    void beginNext(const StepEstimate &next, double expected)
     {
-        const auto outcome = simulateOne(estimate, std::move(rows));
-        ++(outcome ? m_tries.simulated : m_tries.failed);
-        if (!outcome || outcome->simulatedSeconds <= 0)
-            return;
-        m_tries.trust =
-            std::max(m_tries.trust, std::min(0.5, 1 - outcome->simulatedSeconds / outcome->seconds));
-        // What is proven is of plans that fit.
-        const auto proven = m_pricing->bounds().find(estimate.configuration);
-        const bool isOfIt = proven != m_pricing->bounds().end() && m_pricing->fits(estimate);
-        m_correction.learn(
-            estimate.configuration, outcome->seconds, outcome->simulatedSeconds, isOfIt ? proven->second : 0);
-        m_correction.learnPeak(estimate.configuration, static_cast<double>(outcome->peakBytes),
-            static_cast<double>(outcome->simulatedPeak));
-    }
-
-    /// Plans that were found before rows were added or taken away, as far as they are of the space: an edit
-    /// that they hold with leaves nothing worse than them.
-    void simulateRelatives()
-    {
-        std::set<std::string> seen;
-        for (const SearchResult *each : m_memory->relativesOf(m_rows)) {
-            const SearchedPlan best = each->best;
-            const bool isOfSpace = best.configuration.isUnequal()
-                ? m_space.leavesGroups
-                : std::find(m_space.configurations.begin(), m_space.configurations.end(), best.configuration)
-                    != m_space.configurations.end();
-            if (!isOfSpace || (m_result.fits && best.simulatedSeconds >= m_result.best.simulatedSeconds)
-                || !seen.insert(print(each->rows)).second || m_tries.done.contains(print(each->rows)))
-                continue;
-            if (seen.size() > kMostRelatives || m_stop.stop_requested())
+        if (m_result.fits || m_pricing->fits(next)) {
+            if (m_result.fits)
+                expected = std::min(expected, m_result.best.simulatedSeconds);
+            if (next.seconds * factorOf(next).least >= expected)
                 return;
-            simulateOne(
-                {.configuration = best.configuration, .seconds = best.seconds, .peakBytes = best.peakBytes},
-                each->rows);
         }
+        if (const auto rows = m_plans->rowsFor(next))
+            m_plans->begin(*rows);
     }
 
     SpacePricing::Bound lowestBound() const
     {
         return m_pricing->boundBeside(m_result.best.configuration, m_result.best.simulatedSeconds);
-    }
-
-    /// Plans beside the space: keys and values that go round where that may be faster; and where memory is
-    /// dear, weights that are cut over all devices.
-    /// @param worked  seconds of the search's work at which it ends, or `SearchOptions::mostSeconds` if that
-    /// is more; where memory is dear, the sum of both
-    void lookBeside(double worked)
-    {
-        const PlansBeside beside(*m_estimator, m_model, m_space, m_rows);
-        const Configuration best = m_result.best.configuration;
-        const bool isDear = beside.mayCutOverAll()
-            && (!m_result.fits || best.recompute != RecomputeWord::None || best.zero == 3 || best.inTurns);
-        if (!isDear && !beside.mayGoRound())
-            return;
-        int tried = 0;
-        const int most = isDear ? kMostBesideWhereDear : kMostBeside;
-        const double until =
-            isDear ? worked + m_options.mostSeconds : std::max(worked, m_options.mostSeconds);
-        for (const StepEstimate &each : beside.partitions(m_stop))
-            for (const bool goesRound : {true, false}) {
-                if (goesRound ? !beside.mayGoRound(each) : !isDear)
-                    continue;
-                bool isFarTooLarge = false;
-                for (const RecomputeWord word :
-                    {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
-                    if (tried >= most || m_worked.seconds() >= until || m_stop.stop_requested()
-                        || (m_result.fits
-                            && each.seconds >= m_result.best.simulatedSeconds * (1 + kWorthMoving)))
-                        return;
-                    if (isFarTooLarge && word == RecomputeWord::Selective)
-                        continue; // that saves less
-                    StepEstimate other = each;
-                    other.configuration.recompute = word;
-                    if (!isDear)
-                        other.configuration.zero = other.configuration.replicas > 1 ? best.zero : 0;
-                    auto rows = beside.rowsOf(other, {.goesRound = goesRound, .cutsOverAll = isDear});
-                    if (!rows || !m_tries.done.insert(print(*rows)).second)
-                        break;
-                    ++tried;
-                    if (isDear)
-                        other.configuration.zero = 3;
-                    const auto outcome = simulateOne(other, *std::move(rows), false);
-                    if (!isDear || !outcome || outcome->simulatedPeak <= m_space.memoryLimit)
-                        break; // computing more again only takes longer
-                    isFarTooLarge = static_cast<double>(outcome->simulatedPeak)
-                        > kFarTooLarge * static_cast<double>(m_space.memoryLimit);
-                }
-            }
-        if (m_result.fits)
-            m_result.leastNeeded = std::min(m_result.leastNeeded, m_result.best.simulatedPeak);
-    }
-
-    /// The best plans with stages that begin a layer earlier or later, as long as that makes them faster:
-    /// stages that take equally long in the model are not all that makes a step short.
-    void moveStages(double until)
-    {
-        std::stable_sort(m_steps.begin(), m_steps.end(),
-            [](const Simulated &a, const Simulated &b) { return a.seconds < b.seconds; });
-        std::set<Configuration> moved;
-        for (std::size_t i = 0; i < m_steps.size() && moved.size() < kMostPlansMoved; ++i) {
-            if (m_steps[i].seconds > m_result.best.simulatedSeconds * (1 + kWorthMoving))
-                return;
-            const Simulated each = m_steps[i];
-            if (each.estimate.stages && !each.estimate.configuration.isUnequal()
-                && !each.estimate.configuration.inTurns
-                && !m_estimator->stagesAreDecided(each.estimate.configuration)
-                && moved.insert(each.estimate.configuration).second)
-                moveStagesOf(each, until);
-        }
-    }
-
-    void moveStagesOf(Simulated plan, double until)
-    {
-        const double modelled = plan.estimate.seconds;
-        int tried = 0;
-        for (bool better = true; better;) {
-            better = false;
-            const StagePlan stages = *plan.estimate.stages;
-            for (auto &stageOf : stagesMoved(*m_model.index, stages.stageOf, stages.stages)) {
-                if (tried >= kMostStagesMoved || m_worked.seconds() >= until || m_stop.stop_requested())
-                    return;
-                StepEstimate other = plan.estimate;
-                StagePlan moved = stages;
-                moved.stageOf = std::move(stageOf);
-                other.stages = std::make_shared<const StagePlan>(std::move(moved));
-                auto rows = rowsFor(other);
-                if (!rows || !m_tries.done.insert(print(*rows)).second)
-                    continue;
-                ++tried;
-                const auto outcome = simulateOne(other, *std::move(rows), false);
-                if (outcome && outcome->simulatedPeak <= m_space.memoryLimit
-                    && outcome->simulatedSeconds < plan.seconds) {
-                    plan = {outcome->simulatedSeconds, std::move(other)};
-                    m_correction.learn(plan.estimate.configuration, modelled, plan.seconds);
-                    better = true;
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Simulates plans of the configurations whose bounds are lowest: what is known of them is nearer than
-    /// what may be wrong of the model where nothing was simulated.
-    void tightenBySimulation(double until)
-    {
-        std::set<Configuration> looked;
-        for (const StepEstimate &each : m_tries.tried)
-            looked.insert(each.configuration);
-        for (int i = 0; i < kMostTightened && !m_stop.stop_requested() && m_worked.seconds() < until; ++i) {
-            const SpacePricing::Bound lowest = lowestBound();
-            if (lowest.seconds >= m_result.best.simulatedSeconds * (1 - kNearEnough)
-                || !looked.insert(lowest.configuration).second)
-                return;
-            const StepEstimate *cheapest = nullptr;
-            for (const StepEstimate &each : m_pricing->priced())
-                if (each.configuration == lowest.configuration && m_pricing->fits(each)
-                    && (!cheapest || each.seconds < cheapest->seconds))
-                    cheapest = &each;
-            const auto estimate = cheapest
-                ? Result<StepEstimate>(*cheapest)
-                : m_pricing->priceWithin(lowest.configuration, m_space.memoryLimit);
-            if (!estimate)
-                return;
-            m_tries.tried.push_back(*estimate);
-            auto rows = rowsFor(*estimate);
-            if (rows && m_tries.done.insert(print(*rows)).second)
-                learnFrom(*estimate, *std::move(rows));
-        }
     }
 
     /// Rows that were added do not make plans faster: what a search without them had found out of a
@@ -525,7 +377,7 @@ private:
         for (const StepEstimate &each : m_pricing->priced()) {
             if (each.configuration.isUnequal()) // no configuration of the space's
                 continue;
-            const double seconds = each.seconds * m_correction.of(each.configuration, m_tries.trust).least;
+            const double seconds = each.seconds * factorOf(each).least;
             const auto [known, isNew] = least.try_emplace(each.configuration, seconds);
             if (!isNew)
                 known->second = std::min(known->second, seconds);
@@ -539,7 +391,7 @@ private:
     bool priceThoseThatHeldMore()
     {
         bool found = false;
-        for (const SearchedPlan &tried : std::vector<SearchedPlan>(m_simulated)) {
+        for (const SearchedPlan &tried : m_plans->all()) {
             const auto held = static_cast<double>(tried.simulatedPeak);
             const auto limit = static_cast<double>(m_space.memoryLimit);
             if (tried.configuration.isUnequal() || held <= limit || tried.peakBytes > m_space.memoryLimit
@@ -580,116 +432,12 @@ private:
         const double worked = m_worked.seconds();
         if (m_result.cannotFit())
             return std::min(m_options.mostSimulated, kSimulatedOfTheLeast);
-        if (m_tries.simulated >= kLeastSimulated && !m_result.fits && !m_pricedLeast)
+        if (m_plans->learnt() >= kLeastSimulated && !m_result.fits && !m_pricedLeast)
             return 0; // others need less
         if (worked < m_options.mostSeconds * (m_pricedLeast ? kUntilOneFits : 1))
             return m_options.mostSimulated;
         return std::min(m_options.mostSimulated,
             worked < kLate * m_options.mostSeconds ? kLeastSimulated : kLeastSimulatedLate);
-    }
-
-    /// On another thread the plan that will most likely be simulated next, if it will.
-    /// @param expected  seconds of the one that is simulated meanwhile
-    template<typename Best>
-    void beginNext(const std::vector<const StepEstimate *> &open, const Best &best, double expected,
-        double trust, const std::set<std::string> &done)
-    {
-        if (open.empty())
-            return;
-        const StepEstimate *next = best();
-        if (m_result.fits || m_pricing->fits(*next)) {
-            if (m_result.fits)
-                expected = std::min(expected, m_result.best.simulatedSeconds);
-            if (next->seconds * m_correction.of(next->configuration, trust).least >= expected)
-                return;
-        }
-        const auto rows = rowsFor(*next);
-        if (rows && !done.contains(print(*rows)) && !(m_memory && m_memory->outcomeOf(keyOf(*rows))))
-            m_trials.begin(*rows);
-    }
-
-    Result<ConstraintTable> rowsFor(const StepEstimate &estimate) const
-    {
-        if (estimate.configuration.isUnequal())
-            return unequalRowsOf(estimate, *m_estimator, m_model, m_space, m_rows);
-        return rowsOf(estimate, m_estimator->problemOf(estimate.configuration),
-            m_estimator->placedIn(estimate.configuration), m_model, m_space, m_rows);
-    }
-
-    /// @param isPriced  the model has priced just this plan
-    std::optional<SearchedPlan> simulateOne(
-        const StepEstimate &estimate, ConstraintTable rows, bool isPriced = true)
-    {
-        SearchedPlan tried{estimate.configuration, estimate.seconds, estimate.peakBytes, 0, 0, now()};
-        tried.rows = std::make_shared<const ConstraintTable>(rows);
-        auto outcome = this->tried(rows);
-        if (!outcome) {
-            if (!m_problem)
-                m_problem = std::move(outcome).error();
-            return std::nullopt;
-        }
-        tried.simulatedSeconds = outcome->step.seconds;
-        tried.simulatedPeak = outcome->step.peak;
-        if (!isPriced) {
-            tried.seconds = tried.simulatedSeconds;
-            tried.peakBytes = tried.simulatedPeak;
-        }
-        tried.at = now();
-        m_simulated.push_back(tried);
-        const bool fits = tried.simulatedPeak <= m_space.memoryLimit && keepsTraffic(outcome->step);
-        if (fits)
-            m_steps.push_back({tried.simulatedSeconds, estimate});
-        const bool better = !m_found || (fits && !m_result.fits)
-            || (fits == m_result.fits
-                && (fits ? tried.simulatedSeconds < m_result.best.simulatedSeconds
-                         : tried.simulatedPeak < m_result.best.simulatedPeak));
-        if (better) {
-            m_found = true;
-            m_result.rows = std::move(rows);
-            m_result.plan = std::move(outcome->plan);
-            m_result.materialized = std::move(outcome->materialized);
-            m_result.figures = std::move(outcome->figures);
-            m_result.best = tried;
-            m_result.fits = fits;
-            if (m_options.onBetter) {
-                finish();
-                m_options.onBetter(m_result);
-            }
-        }
-        return tried;
-    }
-
-    /// Links that the cluster does not have are the plan's to complain of.
-    bool keepsTraffic(const TimedStep &step) const
-    {
-        return std::all_of(
-            m_space.trafficLimits.begin(), m_space.trafficLimits.end(), [&](const LimitRule &limit) {
-                return mostCarried(Bytes{step.sent}, step.links, limit.links).value_or(Bytes{}).count
-                    <= limit.value;
-            });
-    }
-
-    /// Of a plan's outcome in what is remembered: its rows.
-    std::string keyOf(const ConstraintTable &rows) const
-    {
-        std::string key;
-        for (const Row &row : m_rows.rows)
-            if (row.enabled)
-                key += print(row) + "\n";
-        return key + print(rows);
-    }
-
-    /// The plan that rows make, as tried; without it where only its step is remembered.
-    Result<TriedPlan> tried(const ConstraintTable &rows)
-    {
-        if (!m_memory)
-            return m_trials.of(rows);
-        std::string key = keyOf(rows);
-        if (const TimedStep *known = m_memory->outcomeOf(key))
-            return TriedPlan{.step = *known};
-        TRY(TriedPlan outcome, m_trials.of(rows));
-        m_memory->remember(std::move(key), outcome.step);
-        return outcome;
     }
 
     bool anyIsBelow(double seconds) const
@@ -732,8 +480,9 @@ private:
                 if (found.fits)
                     m_options.onBetter(asShown(found));
             };
-        auto found =
-            PlanSearch(m_model, m_cluster, m_deviceCount, m_rows, m_costs, options, m_stop, instead).run();
+        auto found = PlanSearch(
+            {m_model, m_request.cluster, m_request.deviceCount, m_rows, options, m_stop}, m_costs, instead)
+                         .run();
         if (found && found->fits && found->best.simulatedSeconds < instead.seconds)
             m_result = asShown(*std::move(found));
         m_result.searchSeconds = now();
@@ -748,7 +497,7 @@ private:
         const auto same = [](const SearchedPlan &a, const SearchedPlan &b) {
             return a.seconds == b.seconds && a.peakBytes == b.peakBytes && a.configuration == b.configuration;
         };
-        m_result.seen = m_simulated;
+        m_result.seen = m_plans->all();
         for (const StepEstimate &each : m_pricing->priced()) {
             const SearchedPlan priced{each.configuration, each.seconds, each.peakBytes};
             if (std::none_of(m_result.seen.begin(), m_result.seen.end(),
@@ -763,15 +512,13 @@ private:
         m_result.searchSeconds = now();
     }
 
+    const SearchRequest m_request;
     const Model &m_model;
-    const Cluster &m_cluster;
-    const std::int32_t m_deviceCount;
     const ConstraintTable &m_rows;
-    CostModel m_costs; ///< What collectives take is remembered.
     const SearchOptions &m_options;
     const std::stop_token &m_stop;
+    CostModel m_costs; ///< What collectives take is remembered.
     const std::optional<Instead> m_instead;
-    const std::chrono::steady_clock::time_point m_start = std::chrono::steady_clock::now();
     const WorkClock m_worked{}; ///< What is cut short by time does not depend on what runs beside it.
     SearchSpace m_space{};
     std::unique_lock<std::mutex> m_lock{};
@@ -779,33 +526,17 @@ private:
     std::unique_ptr<StepEstimator> m_own{}; ///< Where nothing is remembered.
     StepEstimator *m_estimator = nullptr;
     bool m_pricedLeast = false; ///< See `priceThoseThatNeedLeast`.
-    std::optional<SpacePricing> m_pricing{};
-    std::vector<SearchedPlan> m_simulated{};
     std::set<std::pair<Configuration, std::int64_t>> m_refitted{}; ///< And the peak of the plan.
-    struct Tries {
-        std::int32_t simulated = 0;
-        std::int32_t failed = 0; ///< To be planned: what rows place apart need not go with every schedule.
-        double trust = kModelTrust;
-        std::set<std::string> done{}; ///< Rows.
-        std::vector<StepEstimate> tried{};
-    };
-    Tries m_tries{};
-    Correction m_correction{};
-    std::optional<Error> m_problem{};
     SearchResult m_result{};
-    bool m_found = false;
-    std::vector<Simulated> m_steps{}; ///< Of plans that fit.
-    std::shared_ptr<PathMemory> m_paths = std::make_shared<PathMemory>();
-    std::shared_ptr<StepsSeen> m_seen = std::make_shared<StepsSeen>();
-    PlanTrials m_trials{
-        {m_model, m_cluster, m_deviceCount, m_rows, m_costs, m_options.precision, m_stop, m_paths, m_seen}};
+    std::optional<SimulatedPlans> m_plans{}; ///< Once there is an estimator, as the next.
+    std::optional<SpacePricing> m_pricing{};
 };
 
 Result<SearchResult> searchPlan(const Model &model, const Cluster &cluster, std::int32_t deviceCount,
     const ConstraintTable &rows, const CostModel &costs, const SearchOptions &options,
     const std::stop_token &stop)
 {
-    return PlanSearch(model, cluster, deviceCount, rows, costs, options, stop).run();
+    return PlanSearch({model, cluster, deviceCount, rows, options, stop}, costs).run();
 }
 
 } // namespace planloom

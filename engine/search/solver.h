@@ -86,10 +86,10 @@ class SearchMemory
 public:
     SearchMemory();
     ~SearchMemory();
+    struct Kept; ///< search_memory.h
 
 private:
     friend class PlanSearch;
-    struct Kept;
     std::unique_ptr<Kept> m_kept;
 };
 

@@ -200,21 +200,51 @@ double SpacePricing::kernelsOf(const Configuration &configuration) const
     return known->second;
 }
 
-SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double simulatedSeconds) const
+std::map<Configuration, double> SpacePricing::pricesThatFit() const
 {
-    std::map<Configuration, double> prices; // of plans that fit
+    std::map<Configuration, double> prices;
     for (const StepEstimate &each : m_priced)
         if (fits(each)) {
             double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
             price = std::min(price, each.seconds);
         }
+    return prices;
+}
+
+double SpacePricing::likelyOf(const Configuration &configuration, double proven,
+    const std::map<Configuration, double> &prices, double simulatedSeconds) const
+{
+    const auto price = prices.find(configuration);
+    const double likely = std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
+        * m_correction.leastOf(configuration);
+    // However wrong the model is about the rest of a step, kernels take what they take.
+    return likely >= simulatedSeconds ? likely : std::max(likely, kKernelsAtLeast * kernelsOf(configuration));
+}
+
+SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double simulatedSeconds) const
+{
+    const auto prices = pricesThatFit();
     return leastBound(best, simulatedSeconds, [&](const Configuration &each, double proven) {
-        const auto price = prices.find(each);
-        const double likely = std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
-            * m_correction.leastOf(each);
-        // However wrong the model is about the rest of a step, kernels take what they take.
-        return likely >= simulatedSeconds ? likely : std::max(likely, kKernelsAtLeast * kernelsOf(each));
+        return likelyOf(each, proven, prices, simulatedSeconds);
     });
+}
+
+std::vector<SpacePricing::Bound> SpacePricing::boundsInOrder(double simulatedSeconds) const
+{
+    const auto prices = pricesThatFit();
+    std::vector<Bound> bounds;
+    for (const auto &[configuration, proven] : m_bounds)
+        if (std::isfinite(proven))
+            bounds.push_back({configuration, likelyOf(configuration, proven, prices, simulatedSeconds)});
+    std::stable_sort(
+        bounds.begin(), bounds.end(), [](const Bound &a, const Bound &b) { return a.seconds < b.seconds; });
+    return bounds;
+}
+
+double SpacePricing::provenOf(const StepEstimate &estimate) const
+{
+    const auto proven = m_bounds.find(estimate.configuration);
+    return proven != m_bounds.end() && fits(estimate) ? proven->second : 0;
 }
 
 double SpacePricing::modelBoundBeside(const Configuration &best, double seconds) const
@@ -468,13 +498,10 @@ void SpacePricing::findNested()
 
 Result<void> SpacePricing::priceNested()
 {
+    if (m_nested.empty())
+        return {};
     const double best = bestPrice();
-    std::map<Configuration, double> prices; // the least of each that fits
-    for (const StepEstimate &each : m_priced)
-        if (fits(each) && !m_nested.empty()) {
-            double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
-            price = std::min(price, each.seconds);
-        }
+    const auto prices = pricesThatFit();
     std::vector<std::pair<double, const Configuration *>> order;
     for (const Configuration &each : m_nested) {
         Configuration like = each;

@@ -88,6 +88,11 @@ public:
     /// The lowest of all.
     /// @param best  a plan, and what it takes when simulated
     Bound boundBeside(const Configuration &best, double simulatedSeconds) const;
+    /// All, the lowest first. @param simulatedSeconds  of the best plan
+    std::vector<Bound> boundsInOrder(double simulatedSeconds) const;
+    /// What is proven in the model of the plans that are like this one, of its configuration and fitting or
+    /// not; 0 where it is not known.
+    double provenOf(const StepEstimate &estimate) const;
     /// Seconds that no plan is below in the model. @param best  a plan priced
     double modelBoundBeside(const Configuration &best, double seconds) const;
     /// As `SearchResult::leastNeeded`.
@@ -103,6 +108,11 @@ private:
     /// The least of `likelyOf` the best and all that are bounded, told what is proven of each.
     template<typename Likely>
     Bound leastBound(const Configuration &best, double seconds, const Likely &likelyOf) const;
+    /// By configuration, seconds of the fastest of its plans that were priced and fit.
+    std::map<Configuration, double> pricesThatFit() const;
+    /// As `Bound`, of what is proven of a configuration and what was priced of it, if anything.
+    double likelyOf(const Configuration &configuration, double proven,
+        const std::map<Configuration, double> &prices, double simulatedSeconds) const;
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
     /// them, those that need least stay, to be shown.
     Result<void> leaveOutWhatCannotFit();

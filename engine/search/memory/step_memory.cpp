@@ -426,6 +426,12 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
         (whole + std::max(kept * atOnce, kept * beside + gradients)) / configuration.ranks);
 }
 
+Result<std::int64_t> StepEstimator::weightBytesOfAll()
+{
+    TRY(const Problem *own, problem(Configuration{}));
+    return own->leastWeights.model + own->leastWeights.state;
+}
+
 const std::vector<LeastStage> &StepEstimator::leastHeldOf(
     const PartitionProblem &problem, const std::shared_ptr<const StagePlan> &plan)
 {

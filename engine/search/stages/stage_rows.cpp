@@ -5,8 +5,8 @@
 #include "engine/gallery/gallery_pipeline.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
+#include <utility>
 
 namespace planloom {
 
@@ -14,55 +14,32 @@ namespace {
 
 /// A chain of operators that is cut into runs.
 struct StageChain {
-    std::vector<std::int64_t> cost{};
+    std::vector<std::vector<std::int64_t>> cost{}; ///< By kind of stage.
+    std::vector<std::size_t> kindOfStage{};
+    std::vector<std::int64_t> crossing{}; ///< By position: bytes that pass from the link before.
     std::vector<bool> allowed{}; ///< By position: it may be cut before this link.
-    std::vector<std::size_t> first{}; ///< By run, where it begins at the earliest.
-    std::vector<std::size_t> last{}; ///< And at the latest.
+    std::vector<Range> beginnings{}; ///< By run: the links that it may begin with.
 };
 
-/// Where runs begin if none may cost more than `most`: each as late as it can. Nothing if they cannot.
-///
-/// A run that begins later never ends earlier, so that the latest beginnings are as good as any.
-std::optional<std::vector<std::size_t>> latestCuts(const StageChain &chain, std::int64_t most)
-{
-    const std::size_t runs = chain.first.size();
-    std::vector<std::size_t> begins{0};
-    for (std::size_t run = 0; run < runs; ++run) {
-        std::int64_t sum = 0;
-        std::size_t end = begins.back();
-        while (end < chain.cost.size() && sum + chain.cost[end] <= most)
-            sum += chain.cost[end++];
-        if (run + 1 == runs)
-            return end == chain.cost.size() ? std::optional(begins) : std::nullopt;
-        std::size_t cut = std::min(end, chain.last[run + 1]);
-        while (cut > begins.back() && !chain.allowed[cut])
-            --cut;
-        if (cut <= begins.back() || cut < chain.first[run + 1])
-            return std::nullopt;
-        begins.push_back(cut);
-    }
-    return std::nullopt;
-}
+struct ChainCuts {
+    std::int64_t most = 0; ///< Of the most expensive run.
+    std::vector<std::size_t> begins{}; ///< Of runs 1, 2, ...
+};
 
-/// The cuts with the cheapest most expensive run, and what that costs.
-std::optional<std::pair<std::int64_t, std::vector<std::size_t>>> cheapestCuts(const StageChain &chain)
+/// As stages are cut that no rows say anything of.
+std::optional<ChainCuts> cheapestCuts(const StageChain &chain)
 {
-    std::int64_t most = std::accumulate(chain.cost.begin(), chain.cost.end(), std::int64_t{0});
-    if (!latestCuts(chain, most))
+    const std::size_t runs = chain.beginnings.size();
+    if (std::any_of(chain.beginnings.begin(), chain.beginnings.end(),
+            [](const Range &each) { return each.size() <= 0; }))
         return std::nullopt;
-    std::int64_t least = *std::max_element(chain.cost.begin(), chain.cost.end());
-    while (least < most) {
-        const std::int64_t middle = least + (most - least) / 2;
-        if (latestCuts(chain, middle))
-            most = middle;
-        else
-            least = middle + 1;
-    }
-    return std::pair(most, *latestCuts(chain, most));
+    auto begins = balancedCuts(
+        chain.cost, chain.kindOfStage, chain.crossing, chain.allowed, {.beginnings = chain.beginnings});
+    if (begins.size() + 1 != runs)
+        return std::nullopt;
+    const std::int64_t most = largestRun(chain.cost, chain.kindOfStage, begins);
+    return ChainCuts{most, std::move(begins)};
 }
-
-using ChainCuts =
-    std::pair<std::int64_t, std::vector<std::size_t>>; ///< Of the most expensive run; beginnings.
 
 /// Two stretches of a chain with at least one cut between them: before `most`, not before `least`.
 struct CutBetween {
@@ -77,14 +54,13 @@ std::optional<ChainCuts> cutsBetween(
     if (next == between.size())
         return cheapestCuts(chain);
     std::optional<ChainCuts> best;
-    for (std::size_t run = 1; run < chain.first.size(); ++run) {
+    for (std::size_t run = 1; run < chain.beginnings.size(); ++run) {
         StageChain tried = chain;
-        tried.first[run] = std::max(tried.first[run], between[next].least);
-        tried.last[run] = std::min(tried.last[run], between[next].most);
-        if (tried.first[run] > tried.last[run])
-            continue;
+        Range &own = tried.beginnings[run];
+        own.begin = std::max(own.begin, static_cast<std::int64_t>(between[next].least));
+        own.end = std::min(own.end, static_cast<std::int64_t>(between[next].most) + 1);
         auto found = cutsBetween(tried, between, next + 1);
-        if (found && (!best || found->first < best->first))
+        if (found && (!best || found->most < best->most))
             best = std::move(found);
     }
     return best;
@@ -92,10 +68,10 @@ std::optional<ChainCuts> cutsBetween(
 
 /// Where a row's operators stand in a chain, from the first to behind the last.
 std::pair<std::size_t, std::size_t> stretchOf(
-    const std::vector<std::size_t> &links, const std::vector<OperatorId> &operators)
+    const std::vector<OperatorId> &links, const std::vector<OperatorId> &operators)
 {
     const auto placeOf = [&](OperatorId op) {
-        return static_cast<std::size_t>(std::lower_bound(links.begin(), links.end(), at(op)) - links.begin());
+        return static_cast<std::size_t>(std::lower_bound(links.begin(), links.end(), op) - links.begin());
     };
     return {placeOf(operators.front()), placeOf(operators.back()) + 1};
 }
@@ -120,9 +96,10 @@ StageRows stageRowsOf(const BoundTable &bound)
     return rows;
 }
 
-Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::int32_t stages,
-    std::int32_t ranks, const std::vector<std::int64_t> &nanoseconds, const StageRows &rows)
+Result<std::vector<std::int32_t>> stagesWithin(
+    const SelectorIndex &index, std::int32_t ranks, const StageMeasure &measure, const StageRows &rows)
 {
+    const auto stages = static_cast<std::int32_t>(measure.kindOfStage.size());
     const auto none = [&] {
         return Error{ErrorCode::InvalidInput,
             "no " + counted(stages, "stage") + " one after another have the operators that rows give them",
@@ -136,24 +113,25 @@ Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::
             for (const OperatorId op : *side)
                 named[at(op)] = true;
     const auto isFree = freeOperators(index, named, true);
-    std::vector<std::size_t> links; // operators
+    std::vector<OperatorId> links;
     for (std::size_t i = 0; i < index.forwardCount(); ++i)
         if (!isFree[i])
-            links.push_back(i);
+            links.push_back({static_cast<std::int32_t>(i)});
     const auto runs = static_cast<std::size_t>(stages);
     if (links.size() < runs)
         return none();
-    StageChain chain;
-    for (std::size_t s = 0; s < runs; ++s) { // no run is empty
-        chain.first.push_back(s);
-        chain.last.push_back(links.size() - (runs - s));
+    StageChain chain{.kindOfStage = measure.kindOfStage, .crossing = crossingBytes(index, links)};
+    for (const std::vector<std::int64_t> &ofKind : measure.ofKind) {
+        auto &own = chain.cost.emplace_back();
+        for (const OperatorId op : links)
+            own.push_back(ofKind[at(op)]);
     }
+    for (std::size_t s = 0; s < runs; ++s) // no run is empty
+        chain.beginnings.push_back(
+            {static_cast<std::int64_t>(s), static_cast<std::int64_t>(links.size() - (runs - s)) + 1});
     for (std::size_t p = 0; p < links.size(); ++p) {
-        chain.cost.push_back(nanoseconds[links[p]]);
-        const std::int32_t layer = index.layerOf({static_cast<std::int32_t>(links[p])});
-        chain.allowed.push_back(
-            p == 0 || layer < 0 || layer != index.layerOf({static_cast<std::int32_t>(links[p - 1])}));
-        const std::int32_t stage = rows.byRow.empty() ? -1 : rows.byRow[links[p]];
+        chain.allowed.push_back(p > 0 && index.layerOf(links[p - 1]) != index.layerOf(links[p]));
+        const std::int32_t stage = rows.byRow.empty() ? -1 : rows.byRow[at(links[p])];
         if (stage < 0)
             continue;
         if (stage >= stages)
@@ -161,13 +139,13 @@ Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::
                 "rows name stage " + std::to_string(stage) + " of " + counted(stages, "stage"),
                 "use more stages", "search"};
         for (std::size_t s = 1; s < runs; ++s) {
+            Range &own = chain.beginnings[s];
             if (static_cast<std::size_t>(stage) < s)
-                chain.first[s] = std::max(chain.first[s], p + 1);
+                own.begin = std::max(own.begin, static_cast<std::int64_t>(p) + 1);
             else
-                chain.last[s] = std::min(chain.last[s], p);
+                own.end = std::min(own.end, static_cast<std::int64_t>(p) + 1);
         }
     }
-    chain.allowed.push_back(true);
     StageChain anywhere = chain;
     std::fill(anywhere.allowed.begin(), anywhere.allowed.end(), true);
     std::vector<CutBetween> between;
@@ -200,16 +178,15 @@ Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::
     if (!any)
         return none();
     const auto &begins =
-        layers && static_cast<double>(layers->first) <= kLayerTolerance * static_cast<double>(any->first)
-        ? layers->second
-        : any->second;
+        layers && static_cast<double>(layers->most) <= kLayerTolerance * static_cast<double>(any->most)
+        ? layers->begins
+        : any->begins;
     std::vector<std::int32_t> stageOf(index.graph().operators.size(), 0);
     std::int32_t stage = 0;
     for (std::size_t p = 0; p < links.size(); ++p) {
-        while (static_cast<std::size_t>(stage) + 1 < begins.size()
-            && p >= begins[static_cast<std::size_t>(stage) + 1])
+        if (static_cast<std::size_t>(stage) < begins.size() && p == begins[static_cast<std::size_t>(stage)])
             ++stage;
-        stageOf[links[p]] = stage;
+        stageOf[at(links[p])] = stage;
     }
     joinConsumers(index, isFree, stageOf);
     stageOf.resize(index.forwardCount());

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/binding/bound_table.h"
+#include "engine/gallery/gallery_pipeline.h"
 
 #include <cstdint>
 #include <optional>
@@ -19,15 +20,15 @@ struct StageRows {
 
 StageRows stageRowsOf(const BoundTable &bound);
 
-/// By forward operator: its stage, of `stages` consecutive ones that are not empty, as rows say; the slowest
-/// is as fast as it can be, with cuts between layers unless that costs more than `kLayerTolerance`. Operators
-/// computed from inputs and constants alone go with their consumers. Who is kept apart has a cut between;
-/// where several stages are on a rank, that is not enough: see `brokenSharing`.
-/// @param nanoseconds  by operator, both passes
-/// @return InvalidInput if there are none with the rows. O(operators x log of all nanoseconds), as often as
-/// there are cuts to choose from for those kept apart
-Result<std::vector<std::int32_t>> stagesWithin(const SelectorIndex &index, std::int32_t stages,
-    std::int32_t ranks, const std::vector<std::int64_t> &nanoseconds, const StageRows &rows);
+/// By forward operator: its stage, of as many as `measure` has kinds of, one after another and not empty, as
+/// rows say. They are cut as `pipelineStages` cuts where nothing is said: a row that repeats what would be
+/// anyway changes nothing. Operators computed from inputs and constants alone go with their consumers. Who is
+/// kept apart has a cut between; where several stages are on a rank, that is not enough: see `brokenSharing`.
+/// @param measure  by kind of stage; its room is not looked at
+/// @return InvalidInput if there are none with the rows. As `balancedCuts`, as often as there are cuts to
+/// choose from for those kept apart
+Result<std::vector<std::int32_t>> stagesWithin(
+    const SelectorIndex &index, std::int32_t ranks, const StageMeasure &measure, const StageRows &rows);
 
 /// By forward operator, as `stageOf`: stages of a chain of which one begins a layer later or earlier, and
 /// which the data still pass in order; those at the ends of the chain first, where embeddings and heads make

@@ -230,17 +230,11 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     plan.isChain = !m_beside->mayBe(plan.stages);
     plan.stageOf.assign(m_model.index->forwardCount(), 0);
     if (plan.stages > 1) {
-        std::vector<std::int64_t> nanoseconds(m_model.graph->operators.size(), 0);
-        for (std::size_t i = 0; i < answer->times.forward.size(); ++i)
-            nanoseconds[i] = std::llround(
-                1e9 * (answer->times.backward[i] + answer->times.forward[i] * (1 + plan.runsAgain[i])));
+        TRY(const StageMeasure measure, measureOf(configuration, *answer, plan));
         if (!rows.isEmpty()) {
-            TRY(plan.stageOf,
-                stagesWithin(*m_model.index, plan.stages, configuration.ranks, nanoseconds, rows));
-        } else if (places.isMixed()) {
-            TRY(plan.stageOf, mixedStages(configuration, *answer, plan));
+            TRY(plan.stageOf, stagesWithin(*m_model.index, configuration.ranks, measure, rows));
         } else {
-            TRY(const auto found, pipelineStages(*m_model.index, plan.stages, nanoseconds));
+            TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
             for (std::size_t s = 0; s < found.size(); ++s)
                 for (const OperatorId op : found[s])
                     plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
@@ -250,8 +244,8 @@ Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     return known;
 }
 
-/// Balanced by what each stage's operators take on its own devices.
-Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
+/// What each stage's operators take on its own devices.
+Result<StageMeasure> StepEstimator::measureOf(
     const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan)
 {
     const MeshPlaces &places = placesOf(configuration);
@@ -263,17 +257,15 @@ Result<std::vector<std::int32_t>> StepEstimator::mixedStages(
         measure.kindOfStage.push_back(kind->second);
         if (!fresh)
             continue;
-        TRY(const OperatorTimes times, slowestTimes(configuration, classes, answer.choice));
+        OperatorTimes times = answer.times;
+        if (places.isMixed()) {
+            TRY(times, slowestTimes(configuration, classes, answer.choice));
+        }
         auto &own = measure.ofKind.emplace_back(m_model.graph->operators.size(), 0);
         for (std::size_t i = 0; i < times.forward.size(); ++i)
             own[i] = std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + plan.runsAgain[i])));
     }
-    TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
-    std::vector<std::int32_t> stageOf(m_model.index->forwardCount(), 0);
-    for (std::size_t s = 0; s < found.size(); ++s)
-        for (const OperatorId op : found[s])
-            stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
-    return stageOf;
+    return measure;
 }
 
 Result<StepEstimate> StepEstimator::estimate(

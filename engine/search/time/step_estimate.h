@@ -112,6 +112,8 @@ public:
     /// Bytes that some device holds at least, whatever the partition and the stages: weights with their
     /// states, and what one micro-batch keeps, spread over all ranks. Cheap.
     Result<std::int64_t> leastPeakOf(const Configuration &configuration);
+    /// Bytes of one copy of all weights with their states: what devices that share them hold together.
+    Result<std::int64_t> weightBytesOfAll();
 
     /// Likewise of the stages that all its partitions share.
     Result<std::int64_t> stagedPeakOf(const Configuration &configuration, const std::stop_token &stop);
@@ -254,7 +256,7 @@ private:
     /// @param aside  with operators placed apart, and what is sent to them and back
     Result<Figures> figuresOf(const Configuration &configuration, const PartitionAnswer &partition,
         const StagePlan &stages, bool aside);
-    Result<std::vector<std::int32_t>> mixedStages(
+    Result<StageMeasure> measureOf(
         const Configuration &configuration, const PartitionAnswer &answer, const StagePlan &plan);
     static std::shared_ptr<PartitionAnswer> answerOf(
         std::vector<std::int32_t> choice, const PartitionProblem &problem);

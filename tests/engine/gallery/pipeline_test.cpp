@@ -104,7 +104,7 @@ TEST(BalancedCuts, LeaveNoStageWithWhatTheOthersCouldNotTake)
     }
 }
 
-TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
+TEST(BalancedCuts, EqualsBruteForceWhereRunsAreHeldToMore)
 {
     std::mt19937 random(11);
     const auto pick = [&](int least, int most) {
@@ -116,7 +116,7 @@ TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
         const auto stages = static_cast<std::size_t>(pick(2, 3));
         Numbers cost;
         Numbers crossing;
-        RunRoom room;
+        RunLimits room;
         for (std::size_t i = 0; i < n; ++i) {
             cost.push_back(pick(0, 9));
             crossing.push_back(pick(0, 9));
@@ -124,6 +124,12 @@ TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
         }
         for (std::size_t s = 0; s < stages; ++s)
             room.room.push_back(pick(0, 40));
+        if (pick(0, 2) == 0)
+            room.room.clear();
+        for (std::size_t s = 0; s < stages && trial % 2 == 0; ++s) {
+            const std::int64_t from = pick(0, static_cast<int>(n) - 1);
+            room.beginnings.push_back({from, from + pick(1, 6)});
+        }
         const std::vector<bool> anywhere(n, true);
         std::pair<std::int64_t, std::int64_t> best{std::numeric_limits<std::int64_t>::max(), 0};
         bool possible = false;
@@ -139,7 +145,11 @@ TEST(BalancedCuts, EqualsBruteForceWhereRunsHaveRoomForSoMuch)
                 std::int64_t bytes = 0;
                 for (std::size_t i = s == 0 ? 0 : cuts[s - 1]; i < (s + 1 < stages ? cuts[s] : n); ++i)
                     bytes += room.bytes[i];
-                holds = holds && bytes <= room.room[s];
+                holds = holds && (room.room.empty() || bytes <= room.room[s]);
+                if (s > 0 && !room.beginnings.empty()) {
+                    const auto begin = static_cast<std::int64_t>(cuts[s - 1]);
+                    holds = holds && begin >= room.beginnings[s].begin && begin < room.beginnings[s].end;
+                }
             }
             if (!holds)
                 continue;

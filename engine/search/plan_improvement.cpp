@@ -1,0 +1,205 @@
+#include "engine/search/plan_improvement.h"
+
+#include "engine/table/table_text.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+/// So many plans are tried with other stages, of those that are slower than the best by no more than this;
+/// and so many stages of each.
+constexpr std::size_t kMostPlansMoved = 6;
+constexpr double kWorthMoving = 0.08;
+constexpr int kMostStagesMoved = 12;
+/// A bound so near to the best step is not made tighter, once plans of so many operators in all, on every
+/// device and for every micro-batch, were simulated: about a tenth of a second, which nobody notices.
+constexpr double kNearEnough = 0.04;
+constexpr double kUnnoticed = 50'000;
+/// Plans beside the space that are tried, and where memory is dear.
+constexpr int kMostBeside = 4;
+constexpr int kMostBesideWhereDear = 16;
+/// A plan that holds so many times what there is is tried again with all layers computed again.
+constexpr double kFarTooLarge = 1.5;
+constexpr std::size_t kMostRelatives = 2; ///< Plans of before an edit that are tried.
+
+} // namespace
+
+PlanImprovement::PlanImprovement(const Setting &setting)
+    : m_setting(setting)
+    , m_plans(setting.plans)
+{
+}
+
+void PlanImprovement::tryRelatives(SearchMemory::Kept &memory)
+{
+    const auto &space = m_setting.space;
+    std::set<std::string> seen;
+    for (const SearchResult *each : memory.relativesOf(m_setting.request.rows)) {
+        const SearchedPlan best = each->best;
+        const bool isOfSpace = best.configuration.isUnequal()
+            ? space.leavesGroups
+            : std::find(space.configurations.begin(), space.configurations.end(), best.configuration)
+                != space.configurations.end();
+        if (!isOfSpace || (m_plans.fits() && best.simulatedSeconds >= m_plans.best().simulatedSeconds)
+            || !seen.insert(print(each->rows)).second || m_plans.wasAsked(each->rows))
+            continue;
+        if (seen.size() > kMostRelatives || m_setting.request.stop.stop_requested())
+            return;
+        m_plans.simulate(
+            {.configuration = best.configuration, .seconds = best.seconds, .peakBytes = best.peakBytes},
+            each->rows, SimulatedPlans::Price::OfThisPlan);
+    }
+}
+
+struct PlanImprovement::Beside {
+    const PlansBeside &plans;
+    bool isDear = false; ///< Memory is: weights are cut over all devices.
+    std::int32_t zero = 0; ///< Otherwise they are sharded so.
+    double until = 0; ///< Seconds of the search's work.
+};
+
+void PlanImprovement::lookBeside(double worked)
+{
+    const PlansBeside plans(
+        m_setting.estimator, m_setting.request.model, m_setting.space, m_setting.request.rows);
+    const Configuration best = m_plans.best().configuration;
+    const double mostSeconds = m_setting.request.options.mostSeconds;
+    const bool isDear = plans.mayCutOverAll()
+        && (!m_plans.fits() || best.recompute != RecomputeWord::None || best.zero == 3 || best.inTurns)
+        && plans.leastShare(m_setting.request.deviceCount) <= m_setting.space.memoryLimit;
+    if (!isDear && !plans.mayGoRound())
+        return;
+    const Beside beside{.plans = plans,
+        .isDear = isDear,
+        .zero = best.zero,
+        .until = isDear ? worked + mostSeconds : std::max(worked, mostSeconds)};
+    for (const StepEstimate &each : plans.partitions(m_setting.request.stop))
+        for (const bool goesRound : {true, false})
+            if (!tryBeside(beside, each, goesRound))
+                return;
+}
+
+bool PlanImprovement::tryBeside(const Beside &beside, const StepEstimate &partition, bool goesRound)
+{
+    if (goesRound ? !beside.plans.mayGoRound(partition) : !beside.isDear)
+        return true;
+    const auto limit = m_setting.space.memoryLimit;
+    bool isFarTooLarge = false;
+    for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
+        if (m_triedBeside >= (beside.isDear ? kMostBesideWhereDear : kMostBeside) || isOver(beside.until)
+            || (m_plans.fits()
+                && partition.seconds >= m_plans.best().simulatedSeconds * (1 + kWorthMoving)))
+            return false;
+        if (isFarTooLarge && word == RecomputeWord::Selective)
+            continue; // that saves less
+        StepEstimate other = partition;
+        other.configuration.recompute = word;
+        if (!beside.isDear)
+            other.configuration.zero = other.configuration.replicas > 1 ? beside.zero : 0;
+        auto rows = beside.plans.rowsOf(other, {.goesRound = goesRound, .cutsOverAll = beside.isDear});
+        if (!rows || !m_plans.isNew(*rows))
+            return true;
+        ++m_triedBeside;
+        if (beside.isDear)
+            other.configuration.zero = 3;
+        const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfOther);
+        if (!beside.isDear || !outcome || outcome->simulatedPeak <= limit)
+            return true; // computing more again only takes longer
+        isFarTooLarge =
+            static_cast<double>(outcome->simulatedPeak) > kFarTooLarge * static_cast<double>(limit);
+    }
+    return true;
+}
+
+void PlanImprovement::moveStages(double until)
+{
+    std::vector<SimulatedPlans::Fitting> fitting = m_plans.fitting();
+    std::stable_sort(
+        fitting.begin(), fitting.end(), [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
+    std::set<Configuration> moved;
+    for (const SimulatedPlans::Fitting &each : fitting) {
+        if (moved.size() >= kMostPlansMoved
+            || each.seconds > m_plans.best().simulatedSeconds * (1 + kWorthMoving))
+            return;
+        const Configuration &configuration = each.estimate.configuration;
+        if (each.estimate.stages && !configuration.isUnequal() && !configuration.inTurns
+            && !m_setting.estimator.stagesAreDecided(configuration) && moved.insert(configuration).second)
+            moveStagesOf(each, until);
+    }
+}
+
+void PlanImprovement::moveStagesOf(SimulatedPlans::Fitting plan, double until)
+{
+    const double modelled = plan.estimate.seconds;
+    int tried = 0;
+    for (bool better = true; better;) {
+        better = false;
+        const StagePlan stages = *plan.estimate.stages;
+        for (auto &stageOf : stagesMoved(*m_setting.request.model.index, stages.stageOf, stages.stages)) {
+            if (tried >= kMostStagesMoved || isOver(until))
+                return;
+            StepEstimate other = plan.estimate;
+            StagePlan moved = stages;
+            moved.stageOf = std::move(stageOf);
+            other.stages = std::make_shared<const StagePlan>(std::move(moved));
+            auto rows = m_plans.rowsFor(other);
+            if (!rows || !m_plans.isNew(*rows))
+                continue;
+            ++tried;
+            const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfOther);
+            if (outcome && outcome->simulatedPeak <= m_setting.space.memoryLimit
+                && outcome->simulatedSeconds < plan.seconds) {
+                plan = {outcome->simulatedSeconds, std::move(other)};
+                m_plans.correction().learn(plan.estimate.configuration, modelled, plan.seconds);
+                better = true;
+                break;
+            }
+        }
+    }
+}
+
+void PlanImprovement::tightenBounds(double until)
+{
+    std::set<Configuration> looked;
+    for (const StepEstimate &each : m_plans.tried())
+        looked.insert(each.configuration);
+    const auto operators = static_cast<double>(m_setting.request.model.graph->operators.size());
+    for (double simulated = 0; !isOver(until);) {
+        const double best = m_plans.best().simulatedSeconds;
+        const auto bounds = m_setting.pricing.boundsInOrder(best);
+        const auto lowest = std::find_if(bounds.begin(), bounds.end(),
+            [&](const SpacePricing::Bound &each) { return !looked.contains(each.configuration); });
+        if (lowest == bounds.end()
+            || (simulated > kUnnoticed && lowest->seconds >= best * (1 - kNearEnough)))
+            return;
+        looked.insert(lowest->configuration);
+        simulated += operators * lowest->configuration.devices() * lowest->configuration.microBatches;
+        const auto estimate = cheapestOf(lowest->configuration);
+        if (!estimate)
+            continue;
+        m_plans.addTried(*estimate);
+        auto rows = m_plans.rowsFor(*estimate);
+        if (rows && m_plans.isNew(*rows))
+            m_plans.learnFrom(*estimate, *std::move(rows), m_setting.pricing.provenOf(*estimate));
+    }
+}
+
+Result<StepEstimate> PlanImprovement::cheapestOf(const Configuration &configuration)
+{
+    const SpacePricing &pricing = m_setting.pricing;
+    const StepEstimate *cheapest = nullptr;
+    for (const StepEstimate &each : pricing.priced())
+        if (each.configuration == configuration && pricing.fits(each)
+            && (!cheapest || each.seconds < cheapest->seconds))
+            cheapest = &each;
+    if (cheapest)
+        return *cheapest;
+    return m_setting.pricing.priceWithin(configuration, m_setting.space.memoryLimit);
+}
+
+} // namespace planloom
