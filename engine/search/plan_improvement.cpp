@@ -3,16 +3,18 @@
 #include "engine/table/table_text.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace planloom {
 
 namespace {
 
-/// So many plans are tried with other stages, of those that are slower than the best by no more than this;
-/// and so many stages of each.
+/// Of so many pipelines the fastest plan is tried with other stages, and so many of the others with those
+/// found for that: plans that are slower than the best by no more than this. And so many stages of each.
 constexpr std::size_t kMostPlansMoved = 6;
 constexpr double kWorthMoving = 0.08;
 constexpr int kMostStagesMoved = 12;
@@ -20,12 +22,22 @@ constexpr int kMostStagesMoved = 12;
 /// device and for every micro-batch, were simulated: about a tenth of a second, which nobody notices.
 constexpr double kNearEnough = 0.04;
 constexpr double kUnnoticed = 50'000;
+constexpr int kMostUnnoticed = 4; ///< Plans of one pipeline among them.
 /// Plans beside the space that are tried, and where memory is dear.
 constexpr int kMostBeside = 4;
 constexpr int kMostBesideWhereDear = 16;
 /// A plan that holds so many times what there is is tried again with all layers computed again.
 constexpr double kFarTooLarge = 1.5;
 constexpr std::size_t kMostRelatives = 2; ///< Plans of before an edit that are tried.
+
+/// Configurations that want the same stages, about: however wide their stages are.
+using Pipeline = std::tuple<std::int32_t, std::int32_t, std::int32_t, ScheduleKind>;
+
+Pipeline pipelineOf(const Configuration &configuration)
+{
+    return {
+        configuration.ranks, configuration.stagesPerRank, configuration.microBatches, configuration.schedule};
+}
 
 } // namespace
 
@@ -92,8 +104,7 @@ bool PlanImprovement::tryBeside(const Beside &beside, const StepEstimate &partit
     bool isFarTooLarge = false;
     for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
         if (m_triedBeside >= (beside.isDear ? kMostBesideWhereDear : kMostBeside) || isOver(beside.until)
-            || (m_plans.fits()
-                && partition.seconds >= m_plans.best().simulatedSeconds * (1 + kWorthMoving)))
+            || (m_plans.fits() && partition.seconds >= m_plans.best().simulatedSeconds * (1 + kWorthMoving)))
             return false;
         if (isFarTooLarge && word == RecomputeWord::Selective)
             continue; // that saves less
@@ -116,70 +127,104 @@ bool PlanImprovement::tryBeside(const Beside &beside, const StepEstimate &partit
     return true;
 }
 
+namespace {
+
+StepEstimate withStages(const StepEstimate &estimate, std::vector<std::int32_t> stageOf)
+{
+    StepEstimate other = estimate;
+    StagePlan stages = *estimate.stages;
+    stages.stageOf = std::move(stageOf);
+    other.stages = std::make_shared<const StagePlan>(std::move(stages));
+    return other;
+}
+
+} // namespace
+
 void PlanImprovement::moveStages(double until)
 {
     std::vector<SimulatedPlans::Fitting> fitting = m_plans.fitting();
     std::stable_sort(
         fitting.begin(), fitting.end(), [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
-    std::set<Configuration> moved;
+    std::map<Pipeline, std::vector<std::int32_t>> moved; // stages found for the fastest
+    std::set<Configuration> looked;
+    std::size_t others = 0;
     for (const SimulatedPlans::Fitting &each : fitting) {
-        if (moved.size() >= kMostPlansMoved
-            || each.seconds > m_plans.best().simulatedSeconds * (1 + kWorthMoving))
-            return;
         const Configuration &configuration = each.estimate.configuration;
-        if (each.estimate.stages && !configuration.isUnequal() && !configuration.inTurns
-            && !m_setting.estimator.stagesAreDecided(configuration) && moved.insert(configuration).second)
-            moveStagesOf(each, until);
+        if (isOver(until) || each.seconds > m_plans.best().simulatedSeconds * (1 + kWorthMoving))
+            return;
+        if (!each.estimate.stages || configuration.isUnequal() || configuration.inTurns
+            || m_setting.estimator.stagesAreDecided(configuration) || !looked.insert(configuration).second)
+            continue;
+        const auto known = moved.find(pipelineOf(configuration));
+        if (known == moved.end() && moved.size() < kMostPlansMoved)
+            moved.emplace(pipelineOf(configuration), moveStagesOf(each, until));
+        else if (known != moved.end() && known->second != each.estimate.stages->stageOf
+            && ++others <= kMostPlansMoved)
+            tryStages(each, withStages(each.estimate, known->second));
     }
 }
 
-void PlanImprovement::moveStagesOf(SimulatedPlans::Fitting plan, double until)
+bool PlanImprovement::tryStages(const SimulatedPlans::Fitting &plan, const StepEstimate &other)
 {
-    const double modelled = plan.estimate.seconds;
+    auto rows = m_plans.rowsFor(other);
+    if (!rows || !m_plans.isNew(*rows))
+        return false;
+    const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfOther);
+    if (!outcome || outcome->simulatedPeak > m_setting.space.memoryLimit
+        || outcome->simulatedSeconds >= plan.seconds)
+        return false;
+    m_plans.correction().learn(other.configuration, plan.estimate.seconds, outcome->simulatedSeconds);
+    return true;
+}
+
+std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting plan, double until)
+{
     int tried = 0;
     for (bool better = true; better;) {
         better = false;
-        const StagePlan stages = *plan.estimate.stages;
+        const StagePlan &stages = *plan.estimate.stages;
         for (auto &stageOf : stagesMoved(*m_setting.request.model.index, stages.stageOf, stages.stages)) {
             if (tried >= kMostStagesMoved || isOver(until))
-                return;
-            StepEstimate other = plan.estimate;
-            StagePlan moved = stages;
-            moved.stageOf = std::move(stageOf);
-            other.stages = std::make_shared<const StagePlan>(std::move(moved));
-            auto rows = m_plans.rowsFor(other);
-            if (!rows || !m_plans.isNew(*rows))
-                continue;
-            ++tried;
-            const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfOther);
-            if (outcome && outcome->simulatedPeak <= m_setting.space.memoryLimit
-                && outcome->simulatedSeconds < plan.seconds) {
-                plan = {outcome->simulatedSeconds, std::move(other)};
-                m_plans.correction().learn(plan.estimate.configuration, modelled, plan.seconds);
+                return plan.estimate.stages->stageOf;
+            StepEstimate other = withStages(plan.estimate, std::move(stageOf));
+            const std::size_t before = m_plans.all().size();
+            const bool isBetter = tryStages(plan, other);
+            tried += m_plans.all().size() > before ? 1 : 0;
+            if (isBetter) {
+                plan = {m_plans.all().back().simulatedSeconds, std::move(other)};
                 better = true;
                 break;
             }
         }
     }
+    return plan.estimate.stages->stageOf;
 }
 
 void PlanImprovement::tightenBounds(double until)
 {
     std::set<Configuration> looked;
+    std::map<Pipeline, int> ofPipeline; // that were looked at
+    const auto look = [&](const Configuration &configuration) {
+        looked.insert(configuration);
+        ++ofPipeline[pipelineOf(configuration)];
+    };
     for (const StepEstimate &each : m_plans.tried())
-        looked.insert(each.configuration);
+        look(each.configuration);
     const auto operators = static_cast<double>(m_setting.request.model.graph->operators.size());
     for (double simulated = 0; !isOver(until);) {
         const double best = m_plans.best().simulatedSeconds;
         const auto bounds = m_setting.pricing.boundsInOrder(best);
-        const auto lowest = std::find_if(bounds.begin(), bounds.end(),
-            [&](const SpacePricing::Bound &each) { return !looked.contains(each.configuration); });
-        if (lowest == bounds.end()
-            || (simulated > kUnnoticed && lowest->seconds >= best * (1 - kNearEnough)))
+        const auto lowest = std::find_if(bounds.begin(), bounds.end(), [&](const SpacePricing::Bound &each) {
+            return !looked.contains(each.configuration)
+                && (each.seconds < best * (1 - kNearEnough)
+                    || ofPipeline[pipelineOf(each.configuration)] < kMostUnnoticed);
+        });
+        if (lowest == bounds.end() || (simulated > kUnnoticed && lowest->seconds >= best * (1 - kNearEnough)))
             return;
-        looked.insert(lowest->configuration);
-        simulated += operators * lowest->configuration.devices() * lowest->configuration.microBatches;
-        const auto estimate = cheapestOf(lowest->configuration);
+        const Configuration &configuration = lowest->configuration;
+        look(configuration);
+        simulated += operators * configuration.devices() * configuration.microBatches;
+        const auto estimate = cheapestOf(configuration);
         if (!estimate)
             continue;
         m_plans.addTried(*estimate);

@@ -7,8 +7,8 @@
 
 namespace planloom {
 
-/// How a search goes on from the best plan of its space, by simulation alone. What it finds and learns goes to
-/// the simulated plans. For one thread.
+/// How a search goes on from the best plan of its space, by simulation alone. What it finds and learns goes
+/// to the simulated plans. For one thread.
 class PlanImprovement
 {
 public:
@@ -45,7 +45,11 @@ private:
     /// All that there is to try of one partition beside the space, while there is time.
     struct Beside;
     bool tryBeside(const Beside &beside, const StepEstimate &partition, bool goesRound);
-    void moveStagesOf(SimulatedPlans::Fitting plan, double until);
+    /// @return by forward operator, the stages with which it is fastest
+    std::vector<std::int32_t> moveStagesOf(SimulatedPlans::Fitting plan, double until);
+    /// @param other  `plan` with other stages
+    /// @return whether it fits and is faster
+    bool tryStages(const SimulatedPlans::Fitting &plan, const StepEstimate &other);
     /// The cheapest plan of a configuration that fits, as priced; one is priced if there is none.
     Result<StepEstimate> cheapestOf(const Configuration &configuration);
     bool isOver(double until) const

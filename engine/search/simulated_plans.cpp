@@ -65,8 +65,7 @@ std::optional<SearchedPlan> SimulatedPlans::simulate(
     return plan;
 }
 
-void SimulatedPlans::takeIfBetter(
-    const SearchedPlan &plan, ConstraintTable rows, TriedPlan made, bool fits)
+void SimulatedPlans::takeIfBetter(const SearchedPlan &plan, ConstraintTable rows, TriedPlan made, bool fits)
 {
     SearchResult &result = m_setting.result;
     const bool isBetter = !m_isFound || (fits && !result.fits)

@@ -15,8 +15,7 @@ namespace {
 std::vector<std::int32_t> freeStages(const SelectorIndex &index, const StageMeasure &measure)
 {
     std::vector<std::int32_t> stageOf(index.forwardCount(), 0);
-    const auto found =
-        pipelineStages(index, static_cast<std::int32_t>(measure.kindOfStage.size()), measure);
+    const auto found = pipelineStages(index, static_cast<std::int32_t>(measure.kindOfStage.size()), measure);
     EXPECT_TRUE(found) << describe(found.error());
     for (std::size_t s = 0; s < found->size(); ++s)
         for (const OperatorId op : (*found)[s])
@@ -42,9 +41,9 @@ StageMeasure randomMeasure(Dice &dice, const SelectorIndex &index)
 TEST(StageRows, RepeatingWhatWouldBeAnywayChangesNothing)
 {
     Dice dice(20261129);
-    for (const std::string model : {"zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=64&batch=4",
-             "zoo:mlp?layers=9&hidden=32&batch=8", "zoo:moe?layers=3&hidden=32&heads=2&experts=4&seq=8&batch=8",
-             "zoo:t5"}) {
+    for (const std::string model :
+        {"zoo:gpt?layers=6&hidden=64&heads=4&seq=16&vocab=64&batch=4", "zoo:mlp?layers=9&hidden=32&batch=8",
+            "zoo:moe?layers=3&hidden=32&heads=2&experts=4&seq=8&batch=8", "zoo:t5"}) {
         const SelectorIndex index(zooTraining(model));
         for (int round = 0; round < 40; ++round) {
             const StageMeasure measure = randomMeasure(dice, index);
@@ -52,7 +51,8 @@ TEST(StageRows, RepeatingWhatWouldBeAnywayChangesNothing)
             StageRows rows;
             rows.byRow.assign(index.forwardCount(), -1);
             const double share = dice.of({0.0, 0.02, 0.5});
-            // An operator without weights stands where it is first read: a row for it makes it a link of its own.
+            // An operator without weights stands where it is first read: a row for it makes it a link of its
+            // own.
             const auto isFree = freeOperators(index, std::vector<bool>(index.graph().operators.size()), true);
             for (std::size_t i = 0; i < stageOf.size(); ++i)
                 if (!isFree[i] && dice.hits(share))
@@ -78,8 +78,7 @@ TEST(StageRows, StagesAreAsRowsSay)
         std::int32_t stage = 0;
         for (std::int32_t &own : rows.byRow)
             if (dice.hits(0.01)) {
-                stage = std::min<std::int32_t>(
-                    stages - 1, stage + static_cast<std::int32_t>(dice.below(2)));
+                stage = std::min<std::int32_t>(stages - 1, stage + static_cast<std::int32_t>(dice.below(2)));
                 own = stage;
             }
         const auto within = stagesWithin(index, stages, measure, rows);
