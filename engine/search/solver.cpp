@@ -115,6 +115,7 @@ private:
     /// Makes what prices and what simulates, with what is remembered.
     void begin()
     {
+        m_estimator->beginSearch();
         m_plans.emplace(
             SimulatedPlans::Setting{m_request, m_space, *m_estimator, m_costs, m_memory, m_result, [this] {
                                         if (m_options.onBetter) {

@@ -130,7 +130,7 @@ private:
             m_inside[static_cast<std::size_t>(op)] = false;
         const auto [known, fresh] = m_known.try_emplace(std::move(key), 0.0);
         if (fresh) {
-            TRY(const NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
+            TRY(const NetworkAnswer answer, cheapestChoice(network, m_problem.networkOptions(), stop));
             known->second = std::min(answer.bound, answer.cost);
         }
         return constant + known->second;

@@ -762,7 +762,7 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
         add(m, PartitionProblem::Passes::Backward, backward);
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
-    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &m_problem.orders()}, stop));
+    TRY(NetworkAnswer answer, cheapestChoice(network, m_problem.networkOptions(), stop));
     Answer found{constant + std::min(answer.bound, answer.cost), std::move(answer.choice)};
     if (!std::isfinite(answer.cost))
         return Answer{std::numeric_limits<double>::infinity(), m_partitions.back().choice};

@@ -236,7 +236,7 @@ Result<void> StepEstimator::findLeastWay(const Configuration &configuration, con
     PartitionPricing pricing;
     pricing.withoutWeights = true;
     TRY(const NetworkAnswer answer,
-        cheapestChoice(own->network->network(pricing), {.orders = &own->network->orders()}, stop));
+        cheapestChoice(own->network->network(pricing), own->network->networkOptions(), stop));
     own->leastWay = std::min(answer.bound, answer.cost);
     return {};
 }

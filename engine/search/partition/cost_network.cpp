@@ -13,6 +13,12 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Sweeps over all variables that improve an answer which is not exact.
 constexpr int kSweeps = 8;
+/// Additions: for all networks of a search, about two seconds (models whose graphs are nearly trees take a
+/// tenth of it); the share of what is left that one network may take; and what it may take at least.
+constexpr double kMostWork = 1e9;
+constexpr double kShareOfWork = 1.0 / 16;
+constexpr double kLeastWork = 1e6;
+constexpr double kFewEntries = 1 << 10; ///< Of a table, once a network has taken that.
 
 /// Where the entries of a factor lie among those of the bucket's variables.
 struct Reading {
@@ -79,6 +85,8 @@ public:
         , m_alive(network.factors.size(), true)
         , m_factorsOf(network.domains.size())
     {
+        if (options.work)
+            m_mostWork = options.work->mostOfNext();
         for (std::size_t f = 0; f < m_factors.size(); ++f) {
             std::erase_if(m_factors[f].variables, [this](std::int32_t v) { return isDecided(v); });
             enter(f);
@@ -128,6 +136,8 @@ private:
     std::map<std::vector<std::int64_t>, CostTable> m_known{};
     double m_constant = 0;
     double m_squaredEntries = 0;
+    double m_work = 0; ///< Additions so far,
+    double m_mostWork = kNever; ///< and those after which tables are kept small.
     bool m_exact = true;
 };
 
@@ -198,6 +208,7 @@ CostTable Elimination::minimum(
         sizes.push_back(static_cast<std::size_t>(m_network.domains[static_cast<std::size_t>(v)]));
     const double all = entriesOf(scope) * domain(variable);
     m_squaredEntries += std::min(all * all, static_cast<double>(m_options.mostEntries));
+    m_work += all * static_cast<double>(readings.size());
     std::vector<double> result = joined(readings, sizes, choices, entries);
     known->second = std::make_shared<const std::vector<double>>(std::move(result));
     return known->second;
@@ -206,7 +217,8 @@ CostTable Elimination::minimum(
 void Elimination::eliminate(std::int32_t variable)
 {
     Bucket bucket{variable, aliveFactors(variable)};
-    const auto most = static_cast<double>(m_options.mostEntries);
+    const auto allowed = static_cast<double>(m_options.mostEntries);
+    const double most = m_work < m_mostWork ? allowed : std::min(allowed, kFewEntries);
     const auto join = [&](const std::vector<std::size_t> &group, Variables scope) {
         m_factors.push_back({scope, minimum(group, scope, variable)});
         m_alive.push_back(true);
@@ -348,12 +360,19 @@ Result<NetworkAnswer> Elimination::run(const std::stop_token &stop)
     answer.bound = m_constant;
     answer.exact = m_exact;
     answer.squaredEntries = m_squaredEntries;
+    if (m_options.work)
+        m_options.work->add(m_work);
     if (!m_exact)
         improve(answer);
     return answer;
 }
 
 } // namespace
+
+double NetworkWork::mostOfNext() const
+{
+    return std::max(kLeastWork, kShareOfWork * (kMostWork - m_spent));
+}
 
 std::vector<std::int32_t> &EliminationOrders::of(const CostNetwork &network)
 {

@@ -51,14 +51,30 @@ private:
         m_orders{}; ///< By a hash: any order is right.
 };
 
+/// Additions of costs that some networks were solved with: what a search spends on them. They are counted,
+/// not timed, so that what is found does not depend on how busy the machine is. For one thread.
+class NetworkWork
+{
+public:
+    void add(double additions) { m_spent += additions; }
+    /// That the next network may take before its tables are kept small: a share of what is left, and never
+    /// next to nothing.
+    double mostOfNext() const;
+
+private:
+    double m_spent = 0;
+};
+
 struct NetworkOptions {
     std::size_t mostEntries = std::size_t{1} << 18; ///< Of one table on the way.
     EliminationOrders *orders = nullptr; ///< May be null.
+    NetworkWork *work = nullptr; ///< Null: a network may take whatever it needs.
 };
 
 /// The cheapest choice of all variables: exact min-sum elimination where no table on the way is larger than
 /// `mostEntries`. Where one would be, its factors are bounded apart from one another (mini-buckets), and what
-/// was chosen is improved one variable at a time.
+/// was chosen is improved one variable at a time. So it is for the rest of a network that has taken all that
+/// `work` leaves it, with tables much smaller than that.
 ///
 /// The order of elimination is greedy by the size of the table made. Equal buckets (the same tables joined in
 /// the same way: repeated layers) are worked out once.

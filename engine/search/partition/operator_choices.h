@@ -5,6 +5,7 @@
 #include "engine/graph/operators/storage_types.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/plan/plan.h"
+#include "engine/search/partition/cost_network.h"
 #include "engine/search/partition/halos.h"
 #include "engine/search/partition/layout_moves.h"
 #include "engine/search/partition/shard_layout.h"
@@ -42,6 +43,7 @@ struct AxisSetting {
     /// say the same of them; `alikeOperators`.
     std::shared_ptr<const std::vector<std::int32_t>> alike{};
     std::shared_ptr<const std::vector<bool>> joins{}; ///< `summandJoins`.
+    NetworkWork *work = nullptr; ///< Of the search; may be null.
     /// By forward operator: those that rows place apart (placed_operators.h). They have one choice, which
     /// costs nothing and wants nothing: what they take is in estimates alone (aside_times.h). May be null.
     const std::vector<bool> *aside = nullptr;

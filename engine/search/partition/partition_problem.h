@@ -311,8 +311,8 @@ public:
     const std::vector<CostFactor> &ties() const { return m_ties; }
     /// What tensors communicate, as tables: the same at all prices.
     MeetingTables &tables() const;
-    /// Of networks about its operators.
-    EliminationOrders &orders() const { return m_orders; }
+    /// For networks about its operators.
+    NetworkOptions networkOptions() const { return {.orders = &m_orders, .work = m_setting.work}; }
     /// The operators that meet there, ascending.
     static std::vector<std::int32_t> scopeOf(const Meeting &meeting);
 

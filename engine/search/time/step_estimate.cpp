@@ -150,7 +150,7 @@ Result<std::shared_ptr<PartitionAnswer>> StepEstimator::cheapest(
     const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop)
 {
     const CostNetwork network = own.network->network(pricing);
-    TRY(NetworkAnswer answer, cheapestChoice(network, {.orders = &own.network->orders()}, stop));
+    TRY(NetworkAnswer answer, cheapestChoice(network, own.network->networkOptions(), stop));
     if (!std::isfinite(answer.cost))
         return Error{ErrorCode::InvalidInput, "rows leave no partition", "", "search"};
     auto found = answerOf(std::move(answer.choice), *own.network);

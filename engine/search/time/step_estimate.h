@@ -65,6 +65,9 @@ public:
         std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space,
         const CostModel &costs, PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual = {});
 
+    /// A search begins, which may spend as much as any on finding partitions.
+    void beginSearch() { m_work = {}; }
+
     /// @param reductions  price of a second that reductions of gradients take, at which partitions are
     /// searched: 0 or 1
     /// @return InvalidInput where it cannot be planned so, with the reason
@@ -308,6 +311,7 @@ private:
     std::unique_ptr<StorageTypes> m_types{};
     std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
     std::shared_ptr<const std::vector<bool>> m_joins{}; ///< See `summandJoins`.
+    NetworkWork m_work{}; ///< Of the search that it is used for.
     std::optional<StagesBeside> m_beside{};
     bool m_trains = false;
     std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.

@@ -242,6 +242,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
         .deviceClass = std::countr_zero(classes),
         .alike = m_alike,
         .joins = m_joins,
+        .work = &m_work,
         .aside = &own.placed.aside};
     own.aside = AsideTimes(setting, m_cluster, own.placed);
     own.network = std::make_unique<PartitionProblem>(setting, shardGroups(configuration, classes));

@@ -138,5 +138,41 @@ TEST(CostNetwork, CountsTablesOfSquaredDomains)
     EXPECT_DOUBLE_EQ(cheapestChoice(network, {.mostEntries = 100})->squaredEntries, 100 + 9);
 }
 
+/// A network that has taken all its work is bounded and improved from then on.
+TEST(CostNetwork, TakesNoMoreWorkThanIsLeft)
+{
+    std::mt19937 random(45);
+    for (int trial = 0; trial < 5; ++trial) {
+        constexpr std::int32_t kSide = 8;
+        CostNetwork grid;
+        grid.domains.assign(kSide * kSide, 3);
+        const auto meet = [&](std::int32_t a, std::int32_t b) {
+            std::vector<double> costs(9);
+            for (double &cost : costs)
+                cost = static_cast<double>(random() % 100);
+            grid.factors.push_back({{a, b}, std::make_shared<const std::vector<double>>(std::move(costs))});
+        };
+        for (std::int32_t row = 0; row < kSide; ++row)
+            for (std::int32_t column = 0; column < kSide; ++column) {
+                const std::int32_t own = row * kSide + column;
+                if (column + 1 < kSide)
+                    meet(own, own + 1);
+                if (row + 1 < kSide)
+                    meet(own, own + kSide);
+            }
+        const auto exact = cheapestChoice(grid, {.mostEntries = std::size_t{1} << 22});
+        ASSERT_TRUE(exact && exact->exact);
+        NetworkWork spent;
+        spent.add(1e12);
+        const auto within = cheapestChoice(grid, {.work = &spent});
+        ASSERT_TRUE(within);
+        EXPECT_FALSE(within->exact);
+        EXPECT_LE(within->bound, exact->cost);
+        EXPECT_GE(within->cost, exact->cost);
+        EXPECT_LE(within->cost, 2 * exact->cost);
+        EXPECT_DOUBLE_EQ(within->cost, costOf(grid, within->choice));
+    }
+}
+
 } // namespace
 } // namespace planloom
