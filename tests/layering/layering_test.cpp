@@ -486,5 +486,122 @@ TEST(Layering, SourcesKeepToTheLanguageOfTheStyle)
             EXPECT_NE(include.target, header) << include.where();
 }
 
+/// Something that has a size: "file engine/search/solver.cpp", "function app/cli/main.cpp main",
+/// "class widgets/dag/dag_view.h DagView", "folder widgets/dag".
+using Sizes = std::map<std::string, int>;
+
+/// The name in front of the first bracket of a function's head, or behind "class" or "struct".
+std::string nameIn(const std::string &head)
+{
+    static const std::regex kType(R"(^(class|struct|union|enum class|enum) ((\w|::)+))");
+    static const std::regex kFunction(R"(((\w|::|~)+|operator\W+)\()");
+    std::smatch match;
+    if (std::regex_search(head, match, kType))
+        return match[2].str();
+    return std::regex_search(head, match, kFunction) ? match[1].str() : head;
+}
+
+/// Lines of each file, each folder's own files, and each function; members of each class, which begin with
+/// `m_`. The layout of .clang-format is relied on: what stands in a namespace begins at a line's first
+/// column, and ends with a bracket there.
+Sizes sizesOf(const std::string &file, const std::string &text)
+{
+    static const std::regex kMember(R"(^    [^ /].*\bm_\w+(\[[^\]]*\])?(\{.*\}| = .*)?;)");
+    Sizes sizes;
+    std::istringstream stream(text);
+    std::string head; // of what began; empty: nothing has
+    bool hasBody = false;
+    int lines = 0;
+    int from = 0;
+    int members = 0;
+    for (std::string line; std::getline(stream, line);) {
+        ++lines;
+        if (line.empty())
+            continue;
+        const bool isIndented = line[0] == ' ' || line[0] == '\t';
+        if (line[0] == '}') {
+            const std::string name = head.empty() ? std::string() : " " + nameIn(head);
+            if (startsWith(head, "class ") || startsWith(head, "struct "))
+                sizes["class " + file + name] = members;
+            else if (hasBody && line == "}")
+                sizes["function " + file + name] = lines - from + 1;
+            head.clear();
+            continue;
+        }
+        if (head.empty() && !isIndented && line[0] != '#' && line[0] != '/' && !startsWith(line, "namespace")
+            && !startsWith(line, "using ") && !startsWith(line, "extern ")) {
+            head = line;
+            from = lines;
+            members = 0;
+            hasBody = false;
+        }
+        hasBody = hasBody || line.find('{') != std::string::npos;
+        members += std::regex_search(line, kMember) ? 1 : 0;
+        if (!hasBody && line.back() == ';') // a declaration
+            head.clear();
+    }
+    sizes["file " + file] = lines;
+    sizes["folder " + fs::path(file).parent_path().generic_string()] = lines;
+    return sizes;
+}
+
+TEST(Layering, MeasuresSources)
+{
+    const Sizes sizes = sizesOf("engine/a/b.cpp",
+        "namespace planloom {\n\nint one();\n\nclass Two\n{\npublic:\n    int three() { return m_three; "
+        "}\n\nprivate:\n"
+        "    int m_three = 3;\n    std::vector<int> m_four{};\n};\n\nint Two::five(\n    int six)\n{\n    "
+        "return six;\n}\n\n}\n");
+    EXPECT_EQ(sizes.at("class engine/a/b.cpp Two"), 2);
+    EXPECT_EQ(sizes.at("function engine/a/b.cpp Two::five"), 5);
+    EXPECT_EQ(sizes.at("file engine/a/b.cpp"), 21);
+    EXPECT_EQ(sizes.at("folder engine/a"), 21);
+    EXPECT_EQ(sizes.size(), 4U);
+}
+
+/// What is small enough to be held in the head stays so. limits.txt lists what is larger, with its size: that
+/// may shrink, not grow, and goes from the list when it is small.
+TEST(Layering, NothingIsTooLarge)
+{
+    const std::map<std::string, int> most{{"file", 600}, {"function", 100}, {"class", 20}, {"folder", 6000}};
+    Sizes sizes;
+    for (const char *top : {"engine", "sessions", "widgets", "app"})
+        for (const auto &entry : fs::recursive_directory_iterator(root() / top)) {
+            const std::string extension = entry.path().extension().string();
+            if (extension != ".h" && extension != ".cpp" && extension != ".cu")
+                continue;
+            std::ifstream stream(entry.path(), std::ios::binary);
+            std::ostringstream text;
+            text << stream.rdbuf();
+            for (const auto &[what, size] :
+                sizesOf(fs::relative(entry.path(), root()).generic_string(), text.str()))
+                if (startsWith(what, "folder "))
+                    sizes[what] += size;
+                else
+                    sizes[what] = std::max(sizes[what], size);
+        }
+    Sizes listed;
+    std::ifstream limits(root() / "tests/layering/limits.txt");
+    for (std::string line; std::getline(limits, line);) {
+        const std::size_t end = line.find_last_of(' ');
+        if (!line.empty() && line[0] != '#' && end != std::string::npos)
+            listed[line.substr(0, end)] = std::stoi(line.substr(end + 1));
+    }
+    for (const auto &[what, size] : sizes) {
+        const int own = most.at(what.substr(0, what.find(' ')));
+        const auto known = listed.find(what);
+        if (known == listed.end()) {
+            EXPECT_LE(size, own) << what
+                                 << " has grown too large: it would be a line of tests/layering/limits.txt";
+            continue;
+        }
+        EXPECT_LE(size, known->second) << what << " has grown: " << known->second << " are listed";
+        EXPECT_GT(size, own) << what << " is small enough: its line in tests/layering/limits.txt can go";
+    }
+    for (const auto &[what, size] : listed)
+        EXPECT_TRUE(sizes.count(what))
+            << what << " is listed in tests/layering/limits.txt, and there is none";
+}
+
 } // namespace
 } // namespace planloom
