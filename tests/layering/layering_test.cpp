@@ -520,10 +520,10 @@ Sizes sizesOf(const std::string &file, const std::string &text)
             continue;
         const bool isIndented = line[0] == ' ' || line[0] == '\t';
         if (line[0] == '}') {
-            const std::string name = head.empty() ? std::string() : " " + nameIn(head);
+            const std::string name = " " + nameIn(head);
             if (startsWith(head, "class ") || startsWith(head, "struct "))
                 sizes["class " + file + name] = members;
-            else if (hasBody && line == "}")
+            else if (!head.empty() && hasBody && line == "}")
                 sizes["function " + file + name] = lines - from + 1;
             head.clear();
             continue;
