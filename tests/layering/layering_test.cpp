@@ -506,7 +506,7 @@ std::string nameIn(const std::string &head)
 /// column, and ends with a bracket there.
 Sizes sizesOf(const std::string &file, const std::string &text)
 {
-    static const std::regex kMember(R"(^    [^ /].*\bm_\w+(\[[^\]]*\])?(\{.*\}| = .*)?;)");
+    static const std::regex kMember(R"(^    [^ /].*\bm_\w+(\[[^\]]*\])?(\{.*\}| = .*)?;( *//.*)?$)");
     Sizes sizes;
     std::istringstream stream(text);
     std::string head; // of what began; empty: nothing has
