@@ -193,10 +193,12 @@ QString ConstraintTableModel::solverText(const Entry &entry) const
         text = priceWords(entry.price.seconds);
     else if (entry.price.state == RowPrice::State::Needed)
         text = tr("binding · needed");
+    else if (entry.price.state == RowPrice::State::Asked)
+        text = tr("…");
     if (entry.complaint && !entry.complaint->measured.empty())
-        text = (text.isEmpty() ? tr("slack") : text) + QStringLiteral(" · ")
+        text = (entry.price.isFound() ? text : tr("slack")) + QStringLiteral(" · ")
             + toQString(entry.complaint->measured);
-    if (entry.price.state == RowPrice::State::Unknown || entry.price.state == RowPrice::State::Failed)
+    if (!entry.price.isFound() || entry.price.state == RowPrice::State::Failed)
         return text;
     if (entry.price.editsAgo == 1)
         text += tr(" · 1 edit ago");
@@ -220,8 +222,9 @@ QString ConstraintTableModel::solverTip(const Entry &entry) const
         return tr("Not known yet: found while you pause");
     if (std::abs(entry.price.seconds) < kNoSeconds)
         return tr("The step takes as long with this row off");
-    return entry.price.seconds > 0 ? tr("The step would be so much faster with this row off")
-                                   : tr("The step would be so much slower with this row off");
+    return entry.price.seconds > 0
+        ? tr("The step of the best plan would be so much faster with this row off")
+        : tr("The step of the best plan would be so much slower with this row off");
 }
 
 QString ConstraintTableModel::accessibleText(int row, int column) const

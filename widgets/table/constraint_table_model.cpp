@@ -355,7 +355,7 @@ void ConstraintTableModel::agePrices()
 {
     bool any = false;
     for (const auto &entry : m_entries) {
-        if (entry->price.state != RowPrice::State::Unknown) {
+        if (entry->price.isFound()) {
             ++entry->price.editsAgo;
             any = true;
         }

@@ -28,11 +28,12 @@ struct RowReach {
 
 /// What the solver says of a row: what it costs, the step time gained if it were off.
 struct RowPrice {
-    enum class State : std::uint8_t { Unknown, Known, Needed, Failed };
-    State state = State::Unknown;
+    enum class State : std::uint8_t { Unknown, Asked, Known, Needed, Failed };
+    State state = State::Unknown; ///< Asked: it is being found.
     double seconds = 0; ///< Positive: off would be faster.
     std::int32_t editsAgo = 0; ///< How many edits of the table it is old.
     std::string remark{}; ///< Of Needed and Failed: why.
+    bool isFound() const { return state != State::Unknown && state != State::Asked; }
     friend bool operator==(const RowPrice &, const RowPrice &) = default;
 };
 

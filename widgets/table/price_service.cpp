@@ -3,6 +3,7 @@
 #include <QtCore/QCoreApplication>
 #include <QtCore/QEvent>
 
+#include "engine/design/explain/free_decisions.h"
 #include "engine/design/models/model_rows.h"
 
 #include <algorithm>
@@ -84,9 +85,12 @@ void PriceService::begin()
         for (int row = 0; row < m_rows->rowCount(); ++row) {
             const TableLine &line = m_rows->tableLineAt(row);
             const RowPrice &price = m_rows->priceAt(row);
-            const bool fresh = price.state != RowPrice::State::Unknown && price.editsAgo == 0;
-            if (line.row && line.row->enabled && !fresh)
-                m_queue.push_back(m_rows->keyAt(row));
+            const bool fresh = price.isFound() && price.editsAgo == 0;
+            if (!line.row || !line.row->enabled || line.row->origin == RowOrigin::Solver || fresh)
+                continue;
+            m_queue.push_back(m_rows->keyAt(row));
+            if (!price.isFound())
+                m_rows->setPrice(m_queue.back(), {.state = RowPrice::State::Asked});
         }
     }
     next();
@@ -128,6 +132,8 @@ void PriceService::plan(const ModelSnapshot &model)
     request.table = m_without;
     request.target = {m_cluster, m_clusterJson, m_deviceCount};
     request.upTo = PlanGrade::Timed;
+    request.search = !linesOfSearch(m_without).empty();
+    request.memory = m_searches;
     m_revision = m_engine.plan(std::move(request));
 }
 

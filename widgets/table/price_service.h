@@ -7,13 +7,15 @@
 #include "widgets/table/constraint_table_model.h"
 
 #include <deque>
+#include <memory>
 
 namespace planloom {
 
 /// Finds what each row costs while nothing else is to be done: the plan is made again with the row off, one
 /// row after another, on a worker of its own; for a row about the model (engine/design/models/model_rows.h),
-/// of the model opened without it. Waits until the last plan is final and the person has been idle for a
-/// second; the newest table wins.
+/// of the model opened without it. Where a search has chosen rows, it chooses again: what they were chosen
+/// for is a person's row, and those have prices alone. Waits until the last plan is final and the person has
+/// been idle for a second; the newest table wins.
 class PriceService : public QObject
 {
     Q_OBJECT
@@ -55,6 +57,7 @@ private:
     std::string m_cluster;
     std::string m_clusterJson;
     std::int32_t m_deviceCount = 1;
+    std::shared_ptr<SearchMemory> m_searches = std::make_shared<SearchMemory>();
     std::deque<ConstraintTableModel::RowKey> m_queue;
     ConstraintTableModel::RowKey m_current = 0;
     TableDocument m_without; ///< The table without the row under way.

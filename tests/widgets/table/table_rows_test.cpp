@@ -345,6 +345,34 @@ private Q_SLOTS:
         QCOMPARE(cell(0, TableColumn::Price).data().toString(), QString());
     }
 
+    /// What the solver chose gives way: a row costs what the best plan without it is faster.
+    void aRowBesideASearchIsPricedByTheSearchWithoutIt()
+    {
+        open("schedule gpipe\n", kTiny);
+        m_panel->prices()->setEnabled(false);
+        const auto found = [&](const std::string &rows) {
+            QSignalSpy searched(m_workspace.get(), &Workspace::searched);
+            m_workspace->setTableText(rows);
+            m_workspace->searchBest();
+            if (!QTest::qWaitFor([&] { return !searched.isEmpty(); }, kLong)
+                || !m_workspace->latest()->search)
+                return 0.0;
+            return m_workspace->latest()->summary.stepSeconds;
+        };
+        const double best = found("# anything\n");
+        const double slow = found("micro-batches 4\n");
+        QVERIFY(best > 0 && slow > best);
+        m_panel->prices()->setIdleMilliseconds(0);
+        m_panel->prices()->setEnabled(true);
+        QTRY_COMPARE_WITH_TIMEOUT(m_panel->rows()->priceAt(0).state, RowPrice::State::Known, kLong);
+        QCOMPARE(m_panel->rows()->priceAt(0).seconds, slow - best);
+        for (int row = 1; row < m_panel->rows()->rowCount(); ++row) {
+            QCOMPARE(m_panel->rows()->priceAt(row).state, RowPrice::State::Unknown);
+            QCOMPARE(cell(row, TableColumn::Price).data().toString(), QStringLiteral("chosen"));
+        }
+        m_panel->prices()->setEnabled(false);
+    }
+
     void aRowAboutTheModelIsPricedByTheModelWithoutIt()
     {
         open("schedule gpipe\n", kTiny);
