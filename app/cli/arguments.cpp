@@ -181,10 +181,6 @@ const std::vector<VerbSpec> &verbs()
                     {"watch", "FILE",
                         "solves the table in FILE anew whenever it changes; a line for every grade of every "
                         "answer, until interrupted"},
-                    {"balance", "",
-                        "with --gallery: its stages are cut anew by what the plan takes in simulation, as "
-                        "long "
-                        "as that makes it faster"},
                     {"schedule", "best|NAME",
                         "the order of the pipeline's blocks: 1f1b, zb-v, dualpipe, ... in place of the "
                         "rows'; best: the "

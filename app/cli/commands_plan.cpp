@@ -10,7 +10,6 @@
 #include "engine/analyse/limits.h"
 #include "engine/base/files.h"
 #include "engine/base/words.h"
-#include "engine/design/balanced_gallery.h"
 #include "engine/design/explain/suggestions.h"
 #include "engine/design/remembered.h"
 #include "engine/design/schedules/schedule_choice.h"
@@ -355,7 +354,7 @@ std::string untrained(const OpenedModel &model)
 Result<int> runSolve(const Arguments &arguments)
 {
     if (arguments.has("watch")) {
-        for (const char *other : {"table", "schedule", "balance", "out"})
+        for (const char *other : {"table", "schedule", "out"})
             if (arguments.has(other))
                 return Error{ErrorCode::InvalidInput, std::string("--watch goes without --") + other,
                     "leave one of them out", "--watch"};
@@ -366,18 +365,7 @@ Result<int> runSolve(const Arguments &arguments)
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
     request.allowsCopies = arguments.has("allow-copies");
-    if (arguments.has("balance") && !arguments.has("gallery"))
-        return Error{ErrorCode::InvalidInput, "there are no stages of a gallery plan to balance",
-            "name one: --gallery 1f1b", "--balance"};
-    if (arguments.has("balance") && arguments.has("schedule"))
-        return Error{ErrorCode::InvalidInput, "--balance keeps to the schedule of the gallery's plan",
-            "leave --schedule out, or --balance", "--schedule"};
-    ScheduleChoice choice;
-    if (arguments.has("balance")) {
-        TRY(choice.best, balancedPlanOf(request));
-    } else {
-        TRY(choice, answerWithSchedule(arguments, request));
-    }
+    TRY(const ScheduleChoice choice, answerWithSchedule(arguments, request));
     const PlanAnswerSnapshot &solved = choice.best;
     if (auto error = solved->firstError()) {
         if (solved->conflicts.empty())

@@ -139,7 +139,7 @@ private:
             return {};
         TRY(const GalleryPlan plan,
             galleryPlan(m_request.gallery, findGallery(), *m_request.model, m_answer.deviceCount, m_costs,
-                nullptr, usualPrecision(m_answer.cluster)));
+                usualPrecision(m_answer.cluster)));
         if (m_answer.table.lineCount() == 0)
             m_answer.table = TableDocument(print(plan.table));
         else

@@ -67,7 +67,7 @@ Result<std::vector<GalleryValue>> galleryValues(
 }
 
 Result<GalleryPlan> galleryPlan(std::string_view spec, const Gallery &gallery, const Model &model,
-    std::int32_t deviceCount, const CostModel &costs, const StageMeasure *measure, PrecisionPreset precision)
+    std::int32_t deviceCount, const CostModel &costs, PrecisionPreset precision)
 {
     if (!model || deviceCount < 1)
         return Error{
@@ -75,7 +75,7 @@ Result<GalleryPlan> galleryPlan(std::string_view spec, const Gallery &gallery, c
     TRY(const auto found, entryOf(spec, gallery));
     GalleryMaker maker(*found.first, model, deviceCount);
     TRY_VOID(maker.readValues(found.second));
-    return maker.make(OperatorCosts(*model.graph, costs, precision), measure);
+    return maker.make(OperatorCosts(*model.graph, costs, precision));
 }
 
 Result<ConstraintTable> galleryTable(

@@ -53,14 +53,12 @@ Result<std::vector<GalleryValue>> galleryValues(
 /// must be `deviceCount`. A value "solver" leaves a parameter to the search, where the entry lets it.
 ///
 /// @param costs  what pipeline stages are balanced by, in the number formats of `precision`
-/// @param measure  to balance stages by in place of `costs`; may be null
 ///
 /// The rows are checked: `completePlan` accepts them.
 /// @return NotFound for unknown names, InvalidInput with the reason where the model can't be planned so (the
 ///   batch does not divide: by which operator; nothing can be split in so many parts: why; too few operators)
 Result<GalleryPlan> galleryPlan(std::string_view spec, const Gallery &gallery, const Model &model,
-    std::int32_t deviceCount, const CostModel &costs, const StageMeasure *measure = nullptr,
-    PrecisionPreset precision = PrecisionPreset::Float32);
+    std::int32_t deviceCount, const CostModel &costs, PrecisionPreset precision = PrecisionPreset::Float32);
 
 /// The rows alone, of the gallery that comes with Planloom.
 Result<ConstraintTable> galleryTable(

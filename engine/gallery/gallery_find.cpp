@@ -57,9 +57,6 @@ bool anyForward(const Model &model, const std::function<bool(OperatorId)> &is)
     return false;
 }
 
-/// What was measured is worth cuts within layers sooner than what is estimated.
-constexpr double kMeasuredTolerance = 1.05;
-
 std::int32_t numberIn(std::string_view text, std::int32_t missing)
 {
     std::int32_t number = missing;
@@ -136,14 +133,7 @@ Result<void> appendStages(const FindLine &line, const FindSetting &setting, Cons
     const Outside out = outsideOf(index, line.among);
     // Around these stages, what is outside of them has a first and a last one on the whole mesh.
     const std::int32_t first = out.head.empty() ? 0 : 1;
-    StageMeasure measure = setting.measure ? *setting.measure : StageMeasure{};
-    if (first > 0 && !measure.room.empty())
-        measure.room.erase(measure.room.begin());
-    if (measure.room.size() > classes.size())
-        measure.room.resize(classes.size());
-    TRY(const auto stages,
-        setting.measure ? pipelineStages(index, count, measure, out.outside, kMeasuredTolerance)
-                        : pipelineStages(index, count, setting.costs, classes, out.outside));
+    TRY(const auto stages, pipelineStages(index, count, setting.costs, classes, out.outside));
     for (const auto &[operators, number] : {std::pair{&out.head, 0}, {&out.tail, first + count}}) {
         if (operators->empty())
             continue;
@@ -436,7 +426,7 @@ Result<void> appendFound(const FindLine &line, const FindSetting &setting, Const
         return {};
     }
     case Kind::Passes:
-        return appendPasses(*model.index, axis, parts, setting.costs, setting.measure, table);
+        return appendPasses(*model.index, axis, parts, setting.costs, table);
     }
     return {};
 }

@@ -56,8 +56,6 @@ struct FindSetting {
     std::int32_t deviceCount = 1;
     const OperatorCosts &costs;
     std::vector<MeshAxis> mesh{}; ///< That the entry makes; axes of one device among them.
-    /// What stages are balanced by; null: what `costs` says of whole operators.
-    const StageMeasure *measure = nullptr;
 
     /// Of an axis of the mesh, or the number itself; 0 if there is no such axis.
     std::int32_t sizeOf(std::string_view axis) const;

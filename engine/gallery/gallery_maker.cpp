@@ -476,7 +476,7 @@ Result<void> GalleryMaker::append(
     return {};
 }
 
-Result<GalleryPlan> GalleryMaker::make(const OperatorCosts &costs, const StageMeasure *measure)
+Result<GalleryPlan> GalleryMaker::make(const OperatorCosts &costs)
 {
     if (m_meshIsSolved)
         m_mesh.clear();
@@ -486,7 +486,7 @@ Result<GalleryPlan> GalleryMaker::make(const OperatorCosts &costs, const StageMe
     for (const GalleryParameter &parameter : m_entry.parameters)
         if (isSolved(parameter.name))
             plan.solved.push_back(parameter.name);
-    const FindSetting setting{m_model, m_deviceCount, costs, m_mesh, measure};
+    const FindSetting setting{m_model, m_deviceCount, costs, m_mesh};
     for (const GalleryLine *line : keptLines())
         TRY_VOID(append(*line, setting, plan.table));
     TRY(const Completion completion, completePlan(m_model, m_deviceCount, plan.table));

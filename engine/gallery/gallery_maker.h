@@ -27,7 +27,7 @@ public:
 
     /// Reads what is behind the entry's name, and decides what it leaves open but for micro-batches.
     Result<void> readValues(std::string_view text);
-    Result<GalleryPlan> make(const OperatorCosts &costs, const StageMeasure *measure);
+    Result<GalleryPlan> make(const OperatorCosts &costs);
     std::vector<GalleryValue> values() const;
 
 private:

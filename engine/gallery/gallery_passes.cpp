@@ -117,7 +117,7 @@ Error noPasses()
 }
 
 Result<void> appendPasses(const SelectorIndex &index, const std::string &axis, std::int32_t ranks,
-    const OperatorCosts &costs, const StageMeasure *measure, ConstraintTable &table)
+    const OperatorCosts &costs, ConstraintTable &table)
 {
     const auto passes = findPasses(index);
     if (!passes)
@@ -130,7 +130,7 @@ Result<void> appendPasses(const SelectorIndex &index, const std::string &axis, s
         const OperatorId op{static_cast<std::int32_t>(i)};
         if (graph.operators[i].direction != Direction::Forward)
             continue;
-        const std::int64_t own = measure ? measure->nanoseconds[i] : costs.nanosecondsOf(op);
+        const std::int64_t own = costs.nanosecondsOf(op);
         outside[i] = passes->passOf[i] != last;
         const OperatorId like = passes->likeOf[i];
         cost[outside[i] && like ? placeOf(like) : i] += own;

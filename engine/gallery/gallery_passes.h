@@ -34,6 +34,6 @@ Error noPasses(); ///< What to say where there are none.
 /// @param measure  in place of what `costs` says; may be null
 /// @return InvalidInput where there are no passes, or too few operators
 Result<void> appendPasses(const SelectorIndex &index, const std::string &axis, std::int32_t ranks,
-    const OperatorCosts &costs, const StageMeasure *measure, ConstraintTable &table);
+    const OperatorCosts &costs, ConstraintTable &table);
 
 } // namespace planloom

@@ -353,7 +353,7 @@ std::vector<OperatorId> stagedOperators(
 
 Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index, std::int32_t stages,
     const std::vector<bool> &without, const std::vector<bool> &outside, const std::vector<OperatorId> &order,
-    const StageCosts &cost, double tolerance)
+    const StageCosts &cost)
 {
     const Graph &graph = index.graph();
     std::vector<bool> anywhere(order.size(), true);
@@ -371,7 +371,7 @@ Result<std::vector<std::vector<OperatorId>>> stagesOf(const SelectorIndex &index
     const auto layerCuts = balancedCuts(cost.ofKind, cost.kindOfStage, crossing, betweenLayers, cost.limits);
     if (!layerCuts.empty()
         && static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, layerCuts))
-            <= tolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
+            <= kLayerTolerance * static_cast<double>(largestRun(cost.ofKind, cost.kindOfStage, cuts)))
         cuts = layerCuts;
 
     std::vector<std::int32_t> stageOf(graph.operators.size(), -1);
@@ -412,12 +412,11 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
 {
     const auto without = weightless(index);
     const auto order = stagedOperators(index.graph(), without, outside);
-    return stagesOf(
-        index, stages, without, outside, order, stageCosts(order, stages, costs, classes), kLayerTolerance);
+    return stagesOf(index, stages, without, outside, order, stageCosts(order, stages, costs, classes));
 }
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const StageMeasure &measure, const std::vector<bool> &outside, double tolerance)
+    const StageMeasure &measure, const std::vector<bool> &outside)
 {
     const auto without = weightless(index);
     const auto order = stagedOperators(index.graph(), without, outside);
@@ -436,11 +435,11 @@ Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex 
     cost.kindOfStage.resize(static_cast<std::size_t>(stages), 0);
     if (measure.room.size() == static_cast<std::size_t>(stages)) {
         cost.limits.room = measure.room;
-        if (auto within = stagesOf(index, stages, without, outside, order, cost, tolerance))
+        if (auto within = stagesOf(index, stages, without, outside, order, cost))
             return within;
         cost.limits.room.clear();
     }
-    return stagesOf(index, stages, without, outside, order, cost, tolerance);
+    return stagesOf(index, stages, without, outside, order, cost);
 }
 
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(

@@ -68,9 +68,8 @@ struct StageMeasure {
 };
 
 /// The same, balanced by what was measured, within the room of the stages where that can be.
-/// @param tolerance  in place of a quarter of the step, as a factor
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(const SelectorIndex &index, std::int32_t stages,
-    const StageMeasure &measure, const std::vector<bool> &outside = {}, double tolerance = kLayerTolerance);
+    const StageMeasure &measure, const std::vector<bool> &outside = {});
 
 /// As far as nanoseconds go.
 Result<std::vector<std::vector<OperatorId>>> pipelineStages(

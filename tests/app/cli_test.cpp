@@ -416,11 +416,6 @@ TEST_F(Cli, GalleryListsShowsAndTriesItsPlans)
         said("gallery axial --model " + std::string(kModel) + " --devices 2").output.find("axial attention"),
         std::string::npos);
     EXPECT_EQ(run("gallery nonsense").status, 2);
-    const std::string solve = std::string("solve ") + kModel + " --cluster dgx-a100:2 --json";
-    const Outcome balanced = run(solve + " --gallery 1f1b --balance");
-    ASSERT_EQ(balanced.status, 0) << balanced.output;
-    EXPECT_LE(balanced.json()["step_seconds"], run(solve + " --gallery 1f1b").json()["step_seconds"]);
-    EXPECT_EQ(run(solve + " --balance").status, 2);
 }
 
 TEST_F(Cli, PartitionConstraintsOfAutodistComeAndGo)

@@ -2,11 +2,10 @@
 // [--fused] [--all].
 //
 // On DGX-2 V100 x 32 in simulation, on the configurations of nnScaler's evaluation (OSDI '24). Both sides are
-// searched by the same rule: every value of the parameters below, stages balanced by what they take in
-// simulation; the fastest plan that fits the devices' memory is shown, and the fastest that would without
+// searched by the same rule: every value of the parameters below, stages balanced by what operators
+// take; the fastest plan that fits the devices' memory is shown, and the fastest that would without
 // that limit. --all shows every plan.
 
-#include "engine/design/balanced_gallery.h"
 #include "engine/design/make_plan.h"
 #include "engine/design/models/opened_model.h"
 #include "engine/gallery/gallery.h"
@@ -44,7 +43,6 @@ struct Space {
 struct Case {
     const char *name = "";
     const char *model = "";
-    std::int32_t rounds = 8; ///< Of balancing; large models take fewer.
     std::vector<Space> spaces{};
 };
 
@@ -143,8 +141,7 @@ std::vector<Case> allCases()
         Case evoformer{"evoformer",
             "zoo:evoformer?layers=48&recycles=2&batch=128&seqs=128&residues=256&msa=1536&pair=768&triangle="
             "768&heads=48"
-            "&pair_heads=24",
-            2};
+            "&pair_heads=24"};
         Space flat{"data parallel and axial (R-9)", {}};
         Space pipelines{"1F1B over the passes, one after another", {}};
         Space ours{"3F1B (R-8)", {}};
@@ -171,15 +168,14 @@ std::vector<Case> allCases()
     return cases;
 }
 
-std::optional<Measured> measure(
-    const ModelSnapshot &model, const std::string &spec, const std::string &rows, std::int32_t rounds)
+std::optional<Measured> measure(const ModelSnapshot &model, const std::string &spec, const std::string &rows)
 {
     PlanRequest request;
     request.model = model;
     request.gallery = spec;
     request.target = {"dgx2-v100:" + std::to_string(kDevices), {}, kDevices};
     request.table = TableDocument(rows);
-    const auto answer = balancedPlanOf(request, rounds);
+    const auto answer = planOf(request);
     if (!answer)
         return std::nullopt;
     const TimelineSummary &summary = (*answer)->summary;
@@ -224,7 +220,7 @@ int main(int argc, char **argv)
                     const bool own = !spec.starts_with("3d:");
                     const auto measured =
                         measure(*model, own ? spec + (recomputes ? ",recompute=1" : ",recompute=0") : spec,
-                            common + (recomputes && !own ? "recompute layer:* per layer\n" : ""), one.rounds);
+                            common + (recomputes && !own ? "recompute layer:* per layer\n" : ""));
                     if (!measured)
                         continue;
                     ++planned;

@@ -1,4 +1,3 @@
-#include "engine/design/balanced_gallery.h"
 #include "engine/design/explain/gallery_effect.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/table/table_text.h"
@@ -129,18 +128,6 @@ TEST(GalleryPlans, SolverParametersAreSearched)
     const auto given = planOf(requestOf(opened(kT5), "alpa:dp=2,pp=2,tp=1,micro-batches=4"));
     ASSERT_TRUE(given) << describe(given.error());
     EXPECT_NE((*given)->table.text().find("mesh dp=2 pp=2"), std::string::npos) << (*given)->table.text();
-}
-
-TEST(GalleryPlans, BalancingByMeasuredTimesIsNeverSlower)
-{
-    const ModelSnapshot model = opened("zoo:gpt?layers=6&hidden=64&heads=4&seq=32&vocab=512&batch=8");
-    PlanRequest request = requestOf(model, "1f1b");
-    request.target = {"dgx-h100:4", {}, 4};
-    request.upTo = PlanGrade::Timed;
-    const auto once = planOf(request);
-    const auto balanced = balancedPlanOf(request);
-    ASSERT_TRUE(once && balanced);
-    EXPECT_LE((*balanced)->summary.stepSeconds, (*once)->summary.stepSeconds);
 }
 
 TEST(GalleryPlans, EffectSaysWhatIsNotCutAndWhy)
