@@ -213,8 +213,8 @@ void PlanImprovement::tightenBounds(double until)
     const auto operators = static_cast<double>(m_setting.request.model.graph->operators.size());
     for (double simulated = 0; !isOver(until);) {
         const double best = m_plans.best().simulatedSeconds;
-        const auto bounds = m_setting.pricing.boundsInOrder(best);
-        const auto lowest = std::find_if(bounds.begin(), bounds.end(), [&](const SpacePricing::Bound &each) {
+        const auto bounds = m_setting.pricing.book().boundsInOrder(best);
+        const auto lowest = std::find_if(bounds.begin(), bounds.end(), [&](const PricedSpace::Bound &each) {
             return !looked.contains(each.configuration)
                 && (each.seconds < best * (1 - kNearEnough)
                     || ofPipeline[pipelineOf(each.configuration)] < kMostUnnoticed);
@@ -230,16 +230,16 @@ void PlanImprovement::tightenBounds(double until)
         m_plans.addTried(*estimate);
         auto rows = m_plans.rowsFor(*estimate);
         if (rows && m_plans.isNew(*rows))
-            m_plans.learnFrom(*estimate, *std::move(rows), m_setting.pricing.provenOf(*estimate));
+            m_plans.learnFrom(*estimate, *std::move(rows), m_setting.pricing.book().provenOf(*estimate));
     }
 }
 
 Result<StepEstimate> PlanImprovement::cheapestOf(const Configuration &configuration)
 {
-    const SpacePricing &pricing = m_setting.pricing;
+    const PricedSpace &book = m_setting.pricing.book();
     const StepEstimate *cheapest = nullptr;
-    for (const StepEstimate &each : pricing.priced())
-        if (each.configuration == configuration && pricing.fits(each)
+    for (const StepEstimate &each : book.priced())
+        if (each.configuration == configuration && book.fits(each)
             && (!cheapest || each.seconds < cheapest->seconds))
             cheapest = &each;
     if (cheapest)

@@ -2,6 +2,7 @@
 
 #include "engine/base/processor_time.h"
 #include "engine/hardware/remembered_costs.h"
+#include "engine/search/bound_tightening.h"
 #include "engine/search/plan_improvement.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/simulated_plans.h"
@@ -98,7 +99,8 @@ public:
             m_memory->rememberSimulated(m_rows, simulatedLeast());
         }
         if (!m_plans->isFound()) {
-            const auto &problem = m_pricing->problem() ? m_pricing->problem() : m_plans->problem();
+            const auto &problem =
+                m_pricing->book().problem() ? m_pricing->book().problem() : m_plans->problem();
             return problem && !m_stop.stop_requested() ? *problem : cancelled();
         }
         finish();
@@ -148,11 +150,11 @@ private:
         // After an edit the plan is what is waited for: it is shown with the bounds that there are.
         if (m_pricing->tookOver())
             simulateBest();
-        TRY_VOID(m_pricing->tighten());
+        TRY_VOID(BoundTightening(*m_pricing).tighten());
         if (m_memory)
-            m_memory->remember(m_rows, m_pricing->known(), m_pricing->bounds());
-        if (m_pricing->priced().empty())
-            return m_pricing->problem().value_or(
+            m_memory->remember(m_rows, m_pricing->book().known(), m_pricing->book().bounds());
+        if (m_pricing->book().priced().empty())
+            return m_pricing->book().problem().value_or(
                 Error{ErrorCode::InvalidInput, "no configuration holds with the rows", {}, "search"});
         simulateBest();
         for (int i = 0; i < kMostRefitted && !m_stop.stop_requested()
@@ -166,8 +168,8 @@ private:
         }
         const Configuration &best = m_result.best.configuration;
         if (m_plans->isFound() && m_result.fits && !m_pricing->tookOver() && !best.isUnequal()
-            && !best.inTurns && !m_pricing->bounds().contains(best)) {
-            TRY_VOID(m_pricing->boundAlso(Configuration(best)));
+            && !best.inTurns && !m_pricing->book().bounds().contains(best)) {
+            TRY_VOID(BoundTightening(*m_pricing).boundAlso(Configuration(best)));
             simulateBest();
         }
         return {};
@@ -284,7 +286,7 @@ private:
         // the model is off.
         const auto factor = factorOf(each);
         const double hoped = each.seconds * (m_pricing->tookOver() ? factor.likely : factor.least);
-        return (m_pricing->fits(each) || mayFit(each)) && leastBefore(each.configuration) < best
+        return (m_pricing->book().fits(each) || mayFit(each)) && leastBefore(each.configuration) < best
             && hoped < best;
     }
 
@@ -305,10 +307,10 @@ private:
     /// best; those that do not fit, by what they lack, where none fits.
     void simulateBest()
     {
-        if (m_pricing->priced().empty())
+        if (m_pricing->book().priced().empty())
             return;
         std::vector<const StepEstimate *> open;
-        for (const StepEstimate &each : m_pricing->priced())
+        for (const StepEstimate &each : m_pricing->book().priced())
             open.push_back(&each);
         m_result.leastPeak = open.front()->peakBytes;
         for (const StepEstimate *each : open)
@@ -339,7 +341,7 @@ private:
                 continue;
             if (m_options.threads > 1 && !m_plans->isBegun() && !open.empty())
                 beginNext(*first(), likely(*each));
-            m_plans->learnFrom(*each, *std::move(rows), m_pricing->provenOf(*each));
+            m_plans->learnFrom(*each, *std::move(rows), m_pricing->book().provenOf(*each));
         }
         m_plans->dropBegun();
     }
@@ -348,7 +350,7 @@ private:
     /// @param expected  seconds of the one that is simulated meanwhile
     void beginNext(const StepEstimate &next, double expected)
     {
-        if (m_result.fits || m_pricing->fits(next)) {
+        if (m_result.fits || m_pricing->book().fits(next)) {
             if (m_result.fits)
                 expected = std::min(expected, m_result.best.simulatedSeconds);
             if (next.seconds * factorOf(next).least >= expected)
@@ -358,24 +360,24 @@ private:
             m_plans->begin(*rows);
     }
 
-    SpacePricing::Bound lowestBound() const
+    PricedSpace::Bound lowestBound() const
     {
-        return m_pricing->boundBeside(m_result.best.configuration, m_result.best.simulatedSeconds);
+        return m_pricing->book().boundBeside(m_result.best.configuration, m_result.best.simulatedSeconds);
     }
 
     /// Rows that were added do not make plans faster: what a search without them had found out of a
     /// configuration, also where what is computed again has the model be wrong otherwise than before.
     double leastBefore(const Configuration &configuration) const
     {
-        const auto known = m_pricing->known().find(configuration);
-        return known == m_pricing->known().end() ? 0 : known->second.simulatedLeast;
+        const auto known = m_pricing->book().known().find(configuration);
+        return known == m_pricing->book().known().end() ? 0 : known->second.simulatedLeast;
     }
 
     /// By configuration: seconds that what was priced of it is not likely to be below when simulated.
     std::map<Configuration, double> simulatedLeast() const
     {
         std::map<Configuration, double> least;
-        for (const StepEstimate &each : m_pricing->priced()) {
+        for (const StepEstimate &each : m_pricing->book().priced()) {
             if (each.configuration.isUnequal()) // no configuration of the space's
                 continue;
             const double seconds = each.seconds * factorOf(each).least;
@@ -422,7 +424,7 @@ private:
             || !m_refitted.insert({best.configuration, within}).second)
             return false;
         const auto fastest = m_estimator->estimate(best.configuration, 0, m_stop);
-        if (!fastest || m_pricing->fits(*fastest))
+        if (!fastest || m_pricing->book().fits(*fastest))
             return false;
         const auto found = m_pricing->priceAlongPaths(best.configuration, within);
         return found && *found < best.seconds;
@@ -443,9 +445,9 @@ private:
 
     bool anyIsBelow(double seconds) const
     {
-        const auto &priced = m_pricing->priced();
+        const auto &priced = m_pricing->book().priced();
         return std::any_of(priced.begin(), priced.end(),
-            [&](const StepEstimate &each) { return m_pricing->fits(each) && each.seconds < seconds; });
+            [&](const StepEstimate &each) { return m_pricing->book().fits(each) && each.seconds < seconds; });
     }
 
     /// Where nothing fits: of plans that need little more than the one found to need least, some may be
@@ -491,7 +493,8 @@ private:
 
     void finish()
     {
-        m_result.modelBound = m_pricing->modelBoundBeside(m_result.best.configuration, m_result.best.seconds);
+        m_result.modelBound =
+            m_pricing->book().modelBoundBeside(m_result.best.configuration, m_result.best.seconds);
         m_result.bound = lowestBound().seconds;
         // Several prices lead to one partition, and partitions of one price are told apart by simulation
         // alone.
@@ -499,7 +502,7 @@ private:
             return a.seconds == b.seconds && a.peakBytes == b.peakBytes && a.configuration == b.configuration;
         };
         m_result.seen = m_plans->all();
-        for (const StepEstimate &each : m_pricing->priced()) {
+        for (const StepEstimate &each : m_pricing->book().priced()) {
             const SearchedPlan priced{each.configuration, each.seconds, each.peakBytes};
             if (std::none_of(m_result.seen.begin(), m_result.seen.end(),
                     [&](const SearchedPlan &seen) { return same(seen, priced); }))

@@ -18,24 +18,15 @@ constexpr std::size_t kMostFittedAtOnce = 12;
 constexpr int kMostTriedWithOtherStages = 12;
 /// As a multiple of that time, while none fits.
 constexpr double kShareUntilOneFits = 4;
-
 /// What partitions that people use may be faster by than that which the search finds.
 constexpr double kUsualGain = 0.03;
-
 /// Configurations that are looked at where none can fit: those that need least.
 constexpr std::size_t kTriedWithoutHope = 12;
-
 /// And where those that fit in the model did not in simulation.
 constexpr std::size_t kTriedWhereNoneFitted = 24;
 constexpr double kNearPeak = 0.01;
-
-/// A bound so near to the best price is not made tighter: at first, and after an edit.
-constexpr double kCloseEnough = 0.005;
-constexpr double kCloseEnoughAfterAnEdit = 0.05;
-/// Partitions of a configuration that are looked at while its bound does not grow: at first, and after an
-/// edit, which finds bounds of the rows before it and is waited for.
-constexpr int kMostIdlePaths = 12;
-constexpr int kMostIdlePathsOfAnEdit = 3;
+/// Partitions of a configuration that are looked at on the way to those which hold so much.
+constexpr int kMostPathsWithin = 12;
 /// A second shard axis is tried where without it a plan takes at most so much more than the best, of so many.
 constexpr double kFarBehind = 0.2;
 constexpr std::size_t kMostNested = 12;
@@ -47,22 +38,6 @@ constexpr std::size_t kMostInTurnsOfAnEdit = 2;
 /// timed, so that what is found does not depend on how busy the machine is.
 constexpr double kMostNestedEntries = 3 << 23;
 constexpr double kMostNestedEntriesOfAnEdit = 1 << 22;
-/// Configurations whose bound is so little above the best price, and how many partitions of them are looked
-/// at, until a multiple of the time for simulations has passed.
-constexpr double kHardlyAbove = 0.03;
-constexpr std::size_t kMostLookedAtCloser = 6;
-constexpr int kCloserPaths = 5;
-constexpr double kCloserUntil = 2.5;
-/// How much of the time for simulations tightening may take first, and after an edit.
-constexpr double kTighteningShare = 0.8;
-constexpr double kTighteningShareOfAnEdit = 0.2;
-/// Or, first, how much of what pricing took: of a space of hundreds of thousands that is more.
-constexpr double kTighteningShareOfPricing = 0.3;
-/// What the partitions that were found of a configuration cost is nearly the least, where no more than this
-/// share of it is proven.
-constexpr double kNearPrice = 0.9;
-/// Of the seconds that kernels take in the model: in simulation some are launched with others.
-constexpr double kKernelsAtLeast = 0.98;
 /// By so much a configuration's price after an edit may be below that before it, which had more partitions to
 /// choose from: neither is of the very best.
 constexpr double kBelowBefore = 0.01;
@@ -95,15 +70,16 @@ SpacePricing::SpacePricing(Setting setting)
     , m_estimator(*m_setting.estimator)
     , m_space(*m_setting.space)
     , m_correction(*m_setting.correction)
+    , m_book(m_estimator, m_space, m_correction)
 {
     findNested();
 }
 
 void SpacePricing::takeOver(KnownBounds known)
 {
-    m_known = std::move(known);
-    m_tookOver = !m_known.empty();
-    for (const auto &[configuration, bound] : m_known)
+    m_book.known() = std::move(known);
+    m_tookOver = !m_book.known().empty();
+    for (const auto &[configuration, bound] : m_book.known())
         if (const double seconds = bound.fitted > 0 ? bound.fitted : bound.priced; seconds > 0)
             m_pricedBefore.emplace(configuration, seconds);
 }
@@ -111,16 +87,14 @@ void SpacePricing::takeOver(KnownBounds known)
 Result<void> SpacePricing::price()
 {
     TRY_VOID(priceOpenOnes());
-    if (m_tookOver && !anyFits()) { // whether none can is to be proven: from the beginning
+    if (m_tookOver && !m_book.anyFits()) { // whether none can is to be proven: from the beginning
         m_tookOver = false;
         m_pricedBefore.clear();
-        m_known.clear();
+        m_book.clear();
         m_open.clear();
-        m_priced.clear();
         m_isUsualPriced.clear();
         m_isFitted.clear();
         m_inTurns.clear();
-        m_bounds.clear();
         TRY_VOID(priceOpenOnes());
     }
     TRY_VOID(priceWhereNothingCanFit());
@@ -130,14 +104,14 @@ Result<void> SpacePricing::price()
 Result<void> SpacePricing::priceUnequal()
 {
     const StepEstimate *best = nullptr;
-    for (const StepEstimate &each : m_priced)
-        if (fits(each) && (!best || each.seconds < best->seconds))
+    for (const StepEstimate &each : m_book.priced())
+        if (m_book.fits(each) && (!best || each.seconds < best->seconds))
             best = &each;
     if (!best)
         return {};
     TRY(std::vector<StepEstimate> found, m_estimator.unequalPlans(StepEstimate(*best), m_setting.stop));
     for (StepEstimate &each : found)
-        m_priced.push_back(std::move(each));
+        m_book.addUnbounded(std::move(each));
     return {};
 }
 
@@ -151,15 +125,15 @@ Result<void> SpacePricing::priceOpenOnes()
 
 Result<void> SpacePricing::priceInTurns()
 {
-    if (m_leastNeeded > m_space.memoryLimit || anyFits()) // the former without what passes
+    if (m_leastNeeded > m_space.memoryLimit || m_book.anyFits()) // the former without what passes
         return {};
     std::set<Configuration> priced;
-    for (const StepEstimate &each : m_priced)
+    for (const StepEstimate &each : m_book.priced())
         priced.insert(each.configuration);
     std::vector<std::pair<double, const Configuration *>> order;
     for (const Configuration &each : m_space.configurations) {
-        const auto known = m_known.find(each);
-        if (known == m_known.end() || known->second.isNeedless || known->second.likely == 0
+        const auto known = m_book.known().find(each);
+        if (known == m_book.known().end() || known->second.isNeedless || known->second.likely == 0
             || !m_estimator.mayTakeTurns(each))
             continue;
         // What is only known of a search before may be of weights and what is kept.
@@ -182,90 +156,13 @@ Result<void> SpacePricing::priceInTurns()
         TRY_VOID(priceAll(open, reductions));
     TRY_VOID(priceThoseThatNearlyFit());
     // Of those that are not the best that fits nothing is claimed.
-    const double found = bestPrice();
+    const double found = m_book.bestPrice();
     for (const Configuration *each : open)
-        if (std::none_of(m_priced.begin(), m_priced.end(), [&](const StepEstimate &priced) {
-                return priced.configuration == *each && fits(priced) && priced.seconds <= found;
+        if (std::none_of(m_book.priced().begin(), m_book.priced().end(), [&](const StepEstimate &priced) {
+                return priced.configuration == *each && m_book.fits(priced) && priced.seconds <= found;
             }))
-            m_bounds.erase(*each);
+            m_book.bounds().erase(*each);
     return {};
-}
-
-double SpacePricing::kernelsOf(const Configuration &configuration) const
-{
-    const auto [known, isNew] = m_kernels.try_emplace(configuration, 0);
-    if (isNew)
-        if (const auto seconds = m_estimator.kernelBoundOf(configuration))
-            known->second = *seconds;
-    return known->second;
-}
-
-std::map<Configuration, double> SpacePricing::pricesThatFit() const
-{
-    std::map<Configuration, double> prices;
-    for (const StepEstimate &each : m_priced)
-        if (fits(each)) {
-            double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
-            price = std::min(price, each.seconds);
-        }
-    return prices;
-}
-
-double SpacePricing::likelyOf(const Configuration &configuration, double proven,
-    const std::map<Configuration, double> &prices, double simulatedSeconds) const
-{
-    const auto price = prices.find(configuration);
-    const double likely = std::max(proven, price == prices.end() ? 0 : kNearPrice * price->second)
-        * m_correction.leastOf(configuration);
-    // However wrong the model is about the rest of a step, kernels take what they take.
-    return likely >= simulatedSeconds ? likely : std::max(likely, kKernelsAtLeast * kernelsOf(configuration));
-}
-
-SpacePricing::Bound SpacePricing::boundBeside(const Configuration &best, double simulatedSeconds) const
-{
-    const auto prices = pricesThatFit();
-    return leastBound(best, simulatedSeconds, [&](const Configuration &each, double proven) {
-        return likelyOf(each, proven, prices, simulatedSeconds);
-    });
-}
-
-std::vector<SpacePricing::Bound> SpacePricing::boundsInOrder(double simulatedSeconds) const
-{
-    const auto prices = pricesThatFit();
-    std::vector<Bound> bounds;
-    for (const auto &[configuration, proven] : m_bounds)
-        if (std::isfinite(proven))
-            bounds.push_back({configuration, likelyOf(configuration, proven, prices, simulatedSeconds)});
-    std::stable_sort(
-        bounds.begin(), bounds.end(), [](const Bound &a, const Bound &b) { return a.seconds < b.seconds; });
-    return bounds;
-}
-
-double SpacePricing::provenOf(const StepEstimate &estimate) const
-{
-    const auto proven = m_bounds.find(estimate.configuration);
-    return proven != m_bounds.end() && fits(estimate) ? proven->second : 0;
-}
-
-double SpacePricing::modelBoundBeside(const Configuration &best, double seconds) const
-{
-    return leastBound(best, seconds, [](const Configuration &, double proven) { return proven; }).seconds;
-}
-
-template<typename Likely>
-SpacePricing::Bound SpacePricing::leastBound(
-    const Configuration &best, double seconds, const Likely &likelyOf) const
-{
-    Bound bound{best, seconds};
-    const auto take = [&](const Configuration &configuration, double proven) {
-        if (const double least = likelyOf(configuration, proven); least < bound.seconds)
-            bound = {configuration, least};
-    };
-    if (const auto known = m_known.find(best); known != m_known.end() && !m_bounds.contains(best))
-        take(best, known->second.proven);
-    for (const auto &[configuration, proven] : m_bounds)
-        take(configuration, proven);
-    return bound;
 }
 
 Result<void> SpacePricing::leaveOutWhatCannotFit()
@@ -275,7 +172,7 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
     for (const Configuration &each : m_space.configurations) {
         if (m_setting.stop.stop_requested())
             return cancelled();
-        if (const auto known = m_known.find(each); known != m_known.end()) {
+        if (const auto known = m_book.known().find(each); known != m_book.known().end()) {
             if (known->second.fits && !known->second.isNeedless)
                 m_open.push_back(&each);
             else if (!known->second.fits)
@@ -284,13 +181,12 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
         }
         // It takes time: of two plans that fit the one without is faster.
         if (each.recompute != RecomputeWord::None && !m_estimator.mayNeedRecompute(each, m_setting.stop)) {
-            m_known[each].isNeedless = true;
+            m_book.known()[each].isNeedless = true;
             continue;
         }
         const auto least = m_estimator.leastPeakOf(each);
         if (!least) {
-            if (!m_problem)
-                m_problem = least.error();
+            m_book.noteProblem(least.error());
             continue;
         }
         m_leastNeeded = m_leastNeeded == 0 ? *least : std::min(m_leastNeeded, *least);
@@ -301,15 +197,15 @@ Result<void> SpacePricing::leaveOutWhatCannotFit()
     }
     if (!m_open.empty()) {
         for (const auto &[least, each] : tooLarge) {
-            m_known[*each].fits = false;
-            m_known[*each].needed = least;
+            m_book.known()[*each].fits = false;
+            m_book.known()[*each].needed = least;
         }
         if (m_tookOver && m_leastNeeded > m_space.memoryLimit)
             m_leastNeeded = 0; // of those that may fit it was not asked again
         return {};
     }
     if (hopeless > 0) { // all need to be looked at after all: those that need least are shown
-        m_known.clear();
+        m_book.known().clear();
         tooLarge.clear();
         return leaveOutWhatCannotFit();
     }
@@ -330,22 +226,22 @@ Result<void> SpacePricing::priceAllOpen()
 Result<void> SpacePricing::priceThoseThatNearlyFit()
 {
     std::map<Configuration, bool> fitting;
-    for (const StepEstimate &each : m_priced) {
+    for (const StepEstimate &each : m_book.priced()) {
         bool &any = fitting[each.configuration];
-        any = any || fits(each);
+        any = any || m_book.fits(each);
     }
     std::vector<std::pair<double, Configuration>> order;
     for (const auto &[configuration, any] : fitting) {
-        const auto known = m_known.find(configuration);
-        if (any || known == m_known.end() || !known->second.fits || m_isFitted.contains(configuration))
+        const auto known = m_book.known().find(configuration);
+        if (any || known == m_book.known().end() || !known->second.fits || m_isFitted.contains(configuration))
             continue;
         // After an edit those that were worth it before, if one fits.
-        if (!m_tookOver || known->second.isWorthFitting || !anyFits())
+        if (!m_tookOver || known->second.isWorthFitting || !m_book.anyFits())
             order.emplace_back(known->second.likely, configuration);
     }
     std::sort(order.begin(), order.end());
     const double begin = m_setting.worked->seconds();
-    double best = bestPrice();
+    double best = m_book.bestPrice();
     for (const auto &[likely, configuration] : order) {
         const double worked = m_setting.worked->seconds() - begin;
         if (likely >= best
@@ -354,10 +250,10 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
         auto estimate = priceWithin(configuration, m_space.memoryLimit);
         if (!estimate && estimate.error().code == ErrorCode::Cancelled)
             return estimate.error();
-        if (!estimate || !fits(*estimate))
+        if (!estimate || !m_book.fits(*estimate))
             continue;
         if (estimate->seconds < best * (1 + kModelTrust))
-            m_known[configuration].isWorthFitting = true;
+            m_book.known()[configuration].isWorthFitting = true;
         best = std::min(best, estimate->seconds);
     }
     return {};
@@ -365,14 +261,14 @@ Result<void> SpacePricing::priceThoseThatNearlyFit()
 
 Result<void> SpacePricing::priceWhereNothingCanFit()
 {
-    if (!m_priced.empty())
+    if (!m_book.priced().empty())
         return {};
     std::vector<Need> order;
     for (const auto &[configuration, peak] : m_tooFull)
         order.emplace_back(peak, &configuration);
     // Those that could have fitted cannot be planned at all: the others are what there is.
     const bool isOfOthers = order.empty();
-    for (const auto &[configuration, known] : m_known)
+    for (const auto &[configuration, known] : m_book.known())
         if (isOfOthers && !known.fits && known.needed > 0)
             order.emplace_back(known.needed, &configuration);
     if (order.empty())
@@ -405,28 +301,22 @@ Result<StepEstimate> SpacePricing::priceWithin(const Configuration &configuratio
     StepEstimate found = estimate;
     if (limit < m_space.memoryLimit) // others may hold more
         estimate.bound = 0;
-    keep(std::move(estimate));
+    m_book.add(std::move(estimate));
     return found;
 }
 
 Result<double> SpacePricing::priceAlongPaths(const Configuration &configuration, std::int64_t limit)
 {
     double best = std::numeric_limits<double>::infinity();
-    for (int path = 0; path < kMostIdlePaths; ++path) {
+    for (int path = 0; path < kMostPathsWithin; ++path) {
         TRY(StepEstimate estimate, m_estimator.estimateAlongPaths(configuration, limit, m_setting.stop));
         if (estimate.peakBytes <= limit)
             best = std::min(best, estimate.seconds);
         if (limit < m_space.memoryLimit) // others may hold more
             estimate.bound = 0;
-        keep(std::move(estimate));
+        m_book.add(std::move(estimate));
     }
     return best;
-}
-
-bool SpacePricing::anyFits() const
-{
-    return std::any_of(
-        m_priced.begin(), m_priced.end(), [this](const StepEstimate &each) { return fits(each); });
 }
 
 Result<void> SpacePricing::priceThoseThatNeedLeast()
@@ -456,30 +346,6 @@ Result<void> SpacePricing::priceThoseThatNeedLeast()
     return {};
 }
 
-bool SpacePricing::fitsAtAnyPrice(const Configuration &configuration) const
-{
-    return std::any_of(m_priced.begin(), m_priced.end(),
-        [&](const StepEstimate &each) { return each.configuration == configuration && fits(each); });
-}
-
-double SpacePricing::bestPrice() const
-{
-    double best = std::numeric_limits<double>::infinity();
-    for (const StepEstimate &each : m_priced)
-        if (fits(each) && !each.configuration.isUnequal())
-            best = std::min(best, each.seconds);
-    return best;
-}
-
-double SpacePricing::bestBounded() const
-{
-    double best = std::numeric_limits<double>::infinity();
-    for (const StepEstimate &each : m_priced)
-        if (fits(each) && !each.configuration.isUnequal())
-            best = std::min(best, each.seconds - each.aside);
-    return best;
-}
-
 void SpacePricing::findNested()
 {
     if (m_space.ownMesh)
@@ -500,15 +366,15 @@ Result<void> SpacePricing::priceNested()
 {
     if (m_nested.empty())
         return {};
-    const double best = bestPrice();
-    const auto prices = pricesThatFit();
+    const double best = m_book.bestPrice();
+    const auto prices = m_book.pricesThatFit();
     std::vector<std::pair<double, const Configuration *>> order;
     for (const Configuration &each : m_nested) {
         Configuration like = each;
         like.outerShards = 1;
         const auto price = prices.find(like);
-        const auto known = m_known.find(like);
-        if (known == m_known.end() || known->second.likely == 0 || !known->second.fits)
+        const auto known = m_book.known().find(like);
+        if (known == m_book.known().end() || known->second.likely == 0 || !known->second.fits)
             continue;
         // Of those that were not priced, no less than that is likely.
         const double seconds =
@@ -522,10 +388,10 @@ Result<void> SpacePricing::priceNested()
     double entriesLeft = m_tookOver ? kMostNestedEntriesOfAnEdit : kMostNestedEntries;
     std::set<std::array<std::int32_t, 4>> networks;
     for (const auto &[price, each] : order) {
-        const auto known = m_known.find(*each);
+        const auto known = m_book.known().find(*each);
         if (open.size() == (m_tookOver ? kMostNestedOfAnEdit : kMostNested))
             break;
-        if (known != m_known.end() && !known->second.fits)
+        if (known != m_book.known().end() && !known->second.fits)
             continue;
         const std::array network{each->shards, each->outerShards, each->replicas, each->microBatches};
         if (!networks.contains(network)) {
@@ -544,21 +410,22 @@ Result<void> SpacePricing::priceNested()
         for (const double reductions : {0.0, 1.0})
             TRY_VOID(priceAll({each}, reductions));
     // Of those that are not the best nothing is claimed.
-    const double found = bestPrice();
+    const double found = m_book.bestPrice();
     for (const Configuration *each : open)
-        if (std::none_of(m_priced.begin(), m_priced.end(), [&](const StepEstimate &priced) {
+        if (std::none_of(m_book.priced().begin(), m_book.priced().end(), [&](const StepEstimate &priced) {
                 return priced.configuration == *each && priced.seconds <= found;
             }))
-            m_bounds.erase(*each);
+            m_book.bounds().erase(*each);
     return {};
 }
 
 void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const
 {
     const auto fitted = [this](const Configuration &configuration) {
-        const auto known = m_known.find(configuration);
-        return known == m_known.end() || known->second.fitted == 0 ? std::numeric_limits<double>::infinity()
-                                                                   : known->second.fitted;
+        const auto known = m_book.known().find(configuration);
+        return known == m_book.known().end() || known->second.fitted == 0
+            ? std::numeric_limits<double>::infinity()
+            : known->second.fitted;
     };
     const auto best = std::min_element(order.begin(), order.end(),
         [&](const auto &a, const auto &b) { return fitted(*a.second) < fitted(*b.second); });
@@ -569,7 +436,7 @@ void SpacePricing::bringBestBeforeForward(std::vector<std::pair<double, const Co
 double SpacePricing::likelyAfterEdit(const Configuration &configuration) const
 {
     const auto before = m_pricedBefore.find(configuration);
-    return std::max(m_known.at(configuration).likely,
+    return std::max(m_book.known().at(configuration).likely,
         before == m_pricedBefore.end() ? 0 : before->second * (1 - kBelowBefore));
 }
 
@@ -585,17 +452,17 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         return each.seconds * m_correction.of(each.configuration, kModelTrust).likely;
     };
     const auto consider = [&](const StepEstimate &each) {
-        if (!fits(each))
+        if (!m_book.fits(each))
             return;
         best = std::min(best, corrected(each));
         fastest = std::min(fastest, each.seconds);
     };
-    for (const StepEstimate &each : m_priced)
+    for (const StepEstimate &each : m_book.priced())
         consider(each);
     std::vector<std::pair<double, const Configuration *>> looked; // at for the first time
     std::vector<std::pair<double, const Configuration *>> order;
     for (const Configuration *each : open)
-        order.emplace_back(m_known.contains(*each) ? likelyAfterEdit(*each) : 0, each);
+        order.emplace_back(m_book.known().contains(*each) ? likelyAfterEdit(*each) : 0, each);
     const auto sort = [&] {
         std::stable_sort(
             order.begin(), order.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
@@ -612,8 +479,8 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         if (m_setting.stop.stop_requested()) // what is remembered is priced without asking
             return cancelled();
         if (hasNoChance(*configuration, known)) {
-            if (const auto found = m_known.find(*configuration); found != m_known.end())
-                m_bounds.try_emplace(*configuration, found->second.proven);
+            if (const auto found = m_book.known().find(*configuration); found != m_book.known().end())
+                m_book.bounds().try_emplace(*configuration, found->second.proven);
             continue;
         }
         TRY(const double bound, boundsOf(*configuration));
@@ -622,26 +489,25 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         if (const auto peak = m_estimator.stagedPeakOf(*configuration, m_setting.stop);
             peak && *peak > m_space.memoryLimit) {
             TRY(const auto moved, priceWithOtherStages(*configuration));
-            if (moved && fits(*moved)) {
+            if (moved && m_book.fits(*moved)) {
                 consider(*moved);
                 continue;
             }
             m_tooFull.emplace(*configuration, *peak);
-            m_known[*configuration].needed = *peak;
-            m_bounds[*configuration] = std::numeric_limits<double>::infinity();
+            m_book.known()[*configuration].needed = *peak;
+            m_book.bounds()[*configuration] = std::numeric_limits<double>::infinity();
             continue;
         }
         auto estimate = m_estimator.estimate(*configuration, reductions, m_setting.stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
-            m_bounds.erase(*configuration); // its stages cannot be as rows say
-            if (!m_problem)
-                m_problem = std::move(estimate).error();
+            m_book.bounds().erase(*configuration); // its stages cannot be as rows say
+            m_book.noteProblem(std::move(estimate).error());
             continue;
         }
         // Before one fits all others are in question.
-        if (!fits(*estimate) && !std::isfinite(best) && m_isFitted.size() < kMostFittedAtOnce
+        if (!m_book.fits(*estimate) && !std::isfinite(best) && m_isFitted.size() < kMostFittedAtOnce
             && !m_isFitted.contains(*configuration)) {
             const auto within = priceWithin(*configuration, m_space.memoryLimit);
             if (!within && within.error().code == ErrorCode::Cancelled)
@@ -653,7 +519,7 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         m_setting.note(fastest, 0);
         if (m_isUsualPriced.insert(*configuration).second)
             looked.emplace_back(estimate->seconds, configuration);
-        keep(*std::move(estimate));
+        m_book.add(*std::move(estimate));
     }
     for (const auto &[seconds, configuration] : looked) {
         if (hasNoChance(*configuration, seconds * (1 - kUsualGain)))
@@ -661,8 +527,8 @@ Result<void> SpacePricing::priceAll(const std::vector<const Configuration *> &op
         TRY(auto usual, m_estimator.estimateUsual(*configuration, m_setting.stop));
         for (StepEstimate &each : usual) {
             consider(each);
-            notePrice(each);
-            m_priced.push_back(std::move(each));
+            m_book.notePrice(each);
+            m_book.addUnbounded(std::move(each));
         }
     }
     return {};
@@ -687,155 +553,15 @@ Result<double> SpacePricing::boundsOf(const Configuration &configuration)
     if (!likely || !proven) {
         if (!likely && likely.error().code == ErrorCode::Cancelled)
             return likely;
-        if (!likely && !m_problem)
-            m_problem = std::move(likely).error();
+        if (!likely)
+            m_book.noteProblem(std::move(likely).error());
         return std::numeric_limits<double>::infinity();
     }
-    KnownBound &known = m_known[configuration];
+    KnownBound &known = m_book.known()[configuration];
     known.likely = std::max(known.likely, *likely);
     known.proven = std::max(known.proven, *proven);
-    m_bounds.try_emplace(configuration, known.proven);
+    m_book.bounds().try_emplace(configuration, known.proven);
     return known.likely;
-}
-
-void SpacePricing::keep(StepEstimate estimate)
-{
-    double &bound = m_bounds[estimate.configuration];
-    bound = std::max(bound, estimate.bound);
-    notePrice(estimate);
-    if (!fits(estimate) && m_estimator.problemOf(estimate.configuration).isDecided()
-        && !estimate.configuration.inTurns && !m_space.sharding.isMixed())
-        bound = std::numeric_limits<double>::infinity(); // there is no other partition
-    m_priced.push_back(std::move(estimate));
-}
-
-void SpacePricing::notePrice(const StepEstimate &estimate)
-{
-    KnownBound &known = m_known[estimate.configuration];
-    const auto take = [&](double &least) {
-        least = least == 0 ? estimate.seconds : std::min(least, estimate.seconds);
-    };
-    take(known.priced);
-    if (fits(estimate))
-        take(known.fitted);
-}
-
-Result<void> SpacePricing::tighten()
-{
-    std::set<Configuration> staged;
-    std::map<Configuration, int> idlePaths; // that were looked at since its bound grew
-    const double start = m_setting.worked->seconds();
-    std::set<std::pair<double, Configuration>> lowest;
-    double best = bestPrice();
-    double bounded = bestBounded();
-    const auto found = [&](const StepEstimate &estimate) {
-        if (!fits(estimate))
-            return;
-        best = std::min(best, estimate.seconds);
-        bounded = std::min(bounded, estimate.seconds - estimate.aside);
-    };
-    for (const auto &[configuration, bound] : m_bounds)
-        lowest.emplace(bound, configuration);
-    const double closeEnough = m_tookOver ? kCloseEnoughAfterAnEdit : kCloseEnough;
-    const double mostSeconds = m_tookOver
-        ? kTighteningShareOfAnEdit * m_setting.mostSeconds
-        : std::max(kTighteningShare * m_setting.mostSeconds, kTighteningShareOfPricing * start);
-    while (!lowest.empty() && lowest.begin()->first < bounded * (1 - closeEnough)
-        && m_setting.worked->seconds() - start < mostSeconds) {
-        const Configuration configuration = lowest.begin()->second;
-        m_setting.note(best, std::min(best, lowest.begin()->first));
-        lowest.erase(lowest.begin());
-        double &proven = m_bounds[configuration];
-        if (staged.insert(configuration).second) {
-            const auto bound = m_estimator.stagedBoundOf(configuration, m_setting.stop);
-            if (!bound && bound.error().code == ErrorCode::Cancelled)
-                return bound.error();
-            if (bound && bound->peakBytes > m_space.memoryLimit) { // none of its partitions fits
-                proven = std::numeric_limits<double>::infinity();
-                m_known[configuration].needed = bound->peakBytes;
-            } else if (bound)
-                proven = std::max(proven, bound->seconds);
-            lowest.emplace(proven, configuration);
-            continue;
-        }
-        const double before = proven;
-        if (!m_isFitted.contains(configuration) && !fitsAtAnyPrice(configuration)) {
-            // What fitting costs is not in any bound so far.
-            const auto estimate = priceWithin(configuration, m_space.memoryLimit);
-            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
-                return estimate.error();
-            if (estimate)
-                found(*estimate);
-            if (proven > before) {
-                lowest.emplace(proven, configuration);
-                continue;
-            }
-        }
-        auto estimate = m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
-        if (!estimate) {
-            if (estimate.error().code == ErrorCode::Cancelled)
-                return estimate.error();
-            m_bounds.erase(configuration); // its stages cannot be as rows say
-            continue;
-        }
-        found(*estimate);
-        keep(*std::move(estimate));
-        int &idle = idlePaths[configuration];
-        idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
-        if (idle < (m_tookOver ? kMostIdlePathsOfAnEdit : kMostIdlePaths)
-            && !m_estimator.problemOf(configuration).isDecided())
-            lowest.emplace(proven, configuration);
-    }
-    if (!lowest.empty())
-        m_setting.note(best, std::min(best, lowest.begin()->first));
-    return m_tookOver ? Result<void>{} : lookCloser(best);
-}
-
-Result<void> SpacePricing::boundAlso(const Configuration &configuration)
-{
-    TRY(const auto staged, m_estimator.stagedBoundOf(configuration, m_setting.stop));
-    double &proven = m_bounds[configuration];
-    proven = std::max(m_known[configuration].proven, staged.seconds);
-    for (int idle = 0;
-         idle < kMostIdlePaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;) {
-        const double before = proven;
-        TRY(StepEstimate estimate,
-            m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop));
-        keep(std::move(estimate));
-        idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
-        if (proven >= bestBounded() * (1 - kCloseEnough) || m_estimator.problemOf(configuration).isDecided())
-            break;
-    }
-    return {};
-}
-
-Result<void> SpacePricing::lookCloser(double best)
-{
-    std::map<Configuration, double> prices;
-    for (const StepEstimate &each : m_priced) {
-        double &price = prices.try_emplace(each.configuration, each.seconds).first->second;
-        price = std::min(price, each.seconds);
-    }
-    std::vector<std::pair<double, Configuration>> open;
-    for (const auto &[configuration, price] : prices)
-        if (const auto bound = m_bounds.find(configuration); bound != m_bounds.end()
-            && bound->second < best * (1 + kHardlyAbove) && price > best * (1 + kHardlyAbove))
-            open.emplace_back(bound->second, configuration);
-    std::sort(open.begin(), open.end());
-    open.resize(std::min(open.size(), kMostLookedAtCloser));
-    for (const auto &[bound, configuration] : open)
-        for (int path = 0;
-             path < kCloserPaths && m_setting.worked->seconds() < m_setting.mostSeconds * kCloserUntil;
-             ++path) {
-            auto estimate =
-                m_estimator.estimateAlongPaths(configuration, m_space.memoryLimit, m_setting.stop);
-            if (!estimate && estimate.error().code == ErrorCode::Cancelled)
-                return estimate.error();
-            if (!estimate)
-                break;
-            keep(*std::move(estimate));
-        }
-    return {};
 }
 
 } // namespace planloom

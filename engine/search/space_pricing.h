@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/processor_time.h"
+#include "engine/search/priced_space.h"
 #include "engine/search/search_memory.h"
 #include "engine/search/search_space.h"
 #include "engine/search/time/step_estimate.h"
@@ -52,11 +53,6 @@ public:
     /// @return Cancelled
     Result<void> priceUnequal();
 
-    /// Looks at the configuration of the lowest bound again, by the least times of its stages and then along
-    /// its longest ways, until the bound of all is near the best price. What is looked at is priced on the
-    /// way.
-    Result<void> tighten();
-
     /// Where what fits in the model did not in simulation: others that need less, however slow they are; of
     /// each mesh that which likely needs least.
     Result<void> priceThoseThatNeedLeast();
@@ -70,49 +66,15 @@ public:
     /// @return seconds of the fastest of them; InvalidInput where it cannot be planned; Cancelled
     Result<double> priceAlongPaths(const Configuration &configuration, std::int64_t limit);
 
-    /// What is claimed of a configuration that turned out to be the best though it is not among `bounds`: of
-    /// those with two shard axes only the fastest in the model is. More of its partitions may be priced.
-    Result<void> boundAlso(const Configuration &configuration);
-
-    const std::vector<StepEstimate> &priced() const { return m_priced; }
-    bool fits(const StepEstimate &estimate) const
-    {
-        return estimate.peakBytes <= m_setting.space->memoryLimit;
-    }
-    /// What no plan of a configuration is likely to be below when simulated: what is proven of it in the
-    /// model, or nearly the price of the best that was found of it, by how much the model was wrong.
-    struct Bound {
-        Configuration configuration{};
-        double seconds = 0;
-    };
-    /// The lowest of all.
-    /// @param best  a plan, and what it takes when simulated
-    Bound boundBeside(const Configuration &best, double simulatedSeconds) const;
-    /// All, the lowest first. @param simulatedSeconds  of the best plan
-    std::vector<Bound> boundsInOrder(double simulatedSeconds) const;
-    /// What is proven in the model of the plans that are like this one, of its configuration and fitting or
-    /// not; 0 where it is not known.
-    double provenOf(const StepEstimate &estimate) const;
-    /// Seconds that no plan is below in the model. @param best  a plan priced
-    double modelBoundBeside(const Configuration &best, double seconds) const;
+    const Setting &setting() const { return m_setting; }
+    PricedSpace &book() { return m_book; } ///< What is known so far.
+    const PricedSpace &book() const { return m_book; }
     /// As `SearchResult::leastNeeded`.
     std::int64_t leastNeeded() const { return m_leastNeeded; }
-    const KnownBounds &known() const { return m_known; } ///< From searches before, and from this one.
-    const std::map<Configuration, double> &bounds() const { return m_bounds; } ///< Of all that hold.
-    /// Why one could not be priced: the first.
-    const std::optional<Error> &problem() const { return m_problem; }
+    /// It was priced with partitions that hold less than the fastest.
+    bool wasFitted(const Configuration &configuration) const { return m_isFitted.contains(configuration); }
 
 private:
-    /// `StepEstimator::kernelBoundOf`; 0 where there is none.
-    double kernelsOf(const Configuration &configuration) const;
-    /// The least of `likelyOf` the best and all that are bounded, told what is proven of each.
-    template<typename Likely>
-    Bound leastBound(const Configuration &best, double seconds, const Likely &likelyOf) const;
-    /// By configuration, seconds of the fastest of its plans that were priced and fit.
-    std::map<Configuration, double> pricesThatFit() const;
-    /// As `Bound`, of what is proven of a configuration and what was priced of it, if anything.
-    double likelyOf(const Configuration &configuration, double proven,
-        const std::map<Configuration, double> &prices, double simulatedSeconds) const;
     /// Configurations that need more memory than there is, whatever else is decided. Where that is all of
     /// them, those that need least stay, to be shown.
     Result<void> leaveOutWhatCannotFit();
@@ -128,7 +90,6 @@ private:
     /// Where some rank has no room for what every partition holds, and others have some left.
     /// @return nothing where it was not looked at; Cancelled
     Result<std::optional<StepEstimate>> priceWithOtherStages(const Configuration &configuration);
-    bool fitsAtAnyPrice(const Configuration &configuration) const; ///< As far as it was priced.
     /// Those whose like with one axis is not far behind the best, the most promising ones.
     Result<void> priceNested();
     /// Prices every one of some configurations whose bound leaves it a chance.
@@ -138,43 +99,29 @@ private:
     double likelyAfterEdit(const Configuration &configuration) const;
     /// What fitted before an edit most likely does after it, and then leaves most others no chance.
     void bringBestBeforeForward(std::vector<std::pair<double, const Configuration *>> &order) const;
-    /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
-    /// faster in simulation: it is to be seen at its best, too.
-    Result<void> lookCloser(double best);
     /// Configurations of two shard axes that may beat their like with one.
     void findNested();
-    bool anyFits() const;
-    /// Seconds of the fastest plan of the space that was priced and fits; infinite before there is one.
-    double bestPrice() const;
-    /// Likewise without what bounds leave out (`StepEstimate::aside`): what they can come near to.
-    double bestBounded() const;
     /// Takes down what is proven of a configuration.
     /// @return what no partition of it is likely to be below; infinite where it cannot be planned
     Result<double> boundsOf(const Configuration &configuration);
-    void keep(StepEstimate estimate);
-    void notePrice(const StepEstimate &estimate); ///< For edits to come.
 
     const Setting m_setting;
     StepEstimator &m_estimator;
     const SearchSpace &m_space;
     const Correction &m_correction;
-    KnownBounds m_known{};
+    PricedSpace m_book;
     bool m_tookOver = false;
     /// Before an edit: `KnownBound::fitted`, or `priced` where none fitted.
     std::map<Configuration, double> m_pricedBefore{};
     std::vector<Configuration> m_nested{};
     std::deque<Configuration> m_inTurns{}; ///< As the space's, that were looked at.
     std::vector<const Configuration *> m_open{}; ///< Of the space, that may fit.
-    std::vector<StepEstimate> m_priced{};
     std::set<Configuration> m_isUsualPriced{}; ///< Also with the partitions that people use.
     /// Bytes that none of their partitions goes below, of those that cannot fit.
     std::map<Configuration, std::int64_t> m_tooFull{};
     std::set<Configuration> m_isFitted{}; ///< Priced with partitions that hold less.
-    std::map<Configuration, double> m_bounds{};
-    mutable std::map<Configuration, double> m_kernels{}; ///< That were asked for.
     int m_triedOtherStages = 0;
     std::int64_t m_leastNeeded = 0;
-    std::optional<Error> m_problem{};
 };
 
 } // namespace planloom

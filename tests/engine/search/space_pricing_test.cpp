@@ -83,16 +83,16 @@ TEST_F(SpacePricingTest, LeavesAloneWhatTookLongerBefore)
         after.takeOver(known);
         EXPECT_TRUE(after.price());
         double best = std::numeric_limits<double>::infinity();
-        for (const StepEstimate &each : after.priced())
-            if (after.fits(each))
+        for (const StepEstimate &each : after.book().priced())
+            if (after.book().fits(each))
                 best = std::min(best, each.seconds);
         return std::pair(priced, best);
     };
-    KnownBounds ofFitting = before.known();
+    KnownBounds ofFitting = before.book().known();
     for (auto &[configuration, known] : ofFitting)
         known.priced = 0;
     const auto [all, bestOfAll] = again(ofFitting);
-    const auto [few, bestOfFew] = again(before.known());
+    const auto [few, bestOfFew] = again(before.book().known());
     EXPECT_TRUE(std::isfinite(bestOfAll));
     EXPECT_DOUBLE_EQ(bestOfFew, bestOfAll);
     EXPECT_LT(few, all);
