@@ -6,32 +6,6 @@
 
 namespace planloom {
 
-namespace {
-
-/// "cross-entropy" for sentences.
-std::string kindWords(OperatorKind kind)
-{
-    switch (kind) {
-    case OperatorKind::Softmax:
-    case OperatorKind::LogSoftmax:
-        return "softmax";
-    case OperatorKind::Attention:
-        return "attention";
-    case OperatorKind::CrossEntropy:
-    case OperatorKind::ClassStatistics:
-    case OperatorKind::ClassLoss:
-        return "cross-entropy";
-    case OperatorKind::LayerNorm:
-        return "layer norm";
-    case OperatorKind::RmsNorm:
-        return "RMS norm";
-    default:
-        return nameOf(kind);
-    }
-}
-
-} // namespace
-
 std::string labelOf(const Annotation &annotation, std::int32_t dimension)
 {
     const Dimension &d = annotation.dimensions[static_cast<std::size_t>(dimension)];
@@ -51,60 +25,7 @@ std::string lockOf(const Operator &op, std::int32_t dimension)
         return {};
     if (!op.annotationProblem.empty())
         return op.annotationProblem;
-    const std::string kind = kindWords(op.kind);
-    switch (op.kind) {
-    case OperatorKind::Softmax:
-    case OperatorKind::LogSoftmax:
-    case OperatorKind::ReduceMin:
-    case OperatorKind::ReduceProd:
-    case OperatorKind::ReduceL1:
-    case OperatorKind::ReduceL2:
-    case OperatorKind::ReduceLogSum:
-    case OperatorKind::ReduceSumSquare:
-    case OperatorKind::ArgMax:
-    case OperatorKind::ArgMin:
-    case OperatorKind::LpNormalize:
-        return kind + " reduces over this dimension";
-    case OperatorKind::Attention:
-        return d.name == "t" ? "additive masks may hide all keys of a part, whose weights are lost then"
-            : d.name == "r"  ? "query heads that share a key head stay together"
-                             : "attention sums over this dimension within a head";
-    case OperatorKind::LayerNorm:
-    case OperatorKind::RmsNorm:
-    case OperatorKind::InstanceNorm:
-    case OperatorKind::LocalResponseNorm:
-        return kind + " takes its statistics over this dimension";
-    case OperatorKind::CrossEntropy:
-    case OperatorKind::NegativeLogLikelihood:
-        return kind + " compares all classes with one another";
-    case OperatorKind::Conv:
-    case OperatorKind::ConvTranspose:
-    case OperatorKind::MaxPool:
-    case OperatorKind::AveragePool:
-    case OperatorKind::LpPool:
-    case OperatorKind::Resize:
-        return kind + " reads over the borders of parts here";
-    case OperatorKind::Lstm:
-    case OperatorKind::Gru:
-    case OperatorKind::Rnn:
-    case OperatorKind::CumSum:
-        return "each step along this dimension needs the one before";
-    case OperatorKind::Reshape:
-        return "Reshape mixes this dimension with others";
-    case OperatorKind::Concat:
-    case OperatorKind::Split:
-    case OperatorKind::Slice:
-    case OperatorKind::Pad:
-    case OperatorKind::TopK:
-    case OperatorKind::NonZero:
-        return kind + " works along this dimension";
-    case OperatorKind::Gather:
-    case OperatorKind::GridSample:
-    case OperatorKind::Embedding:
-        return kind + " looks up anywhere along this dimension";
-    default:
-        return kind + " needs this dimension whole";
-    }
+    return sentenceOf(d.lock, wordsOf(op.kind));
 }
 
 std::optional<Error> checkSteps(

@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/graph/annotation/combination.h"
+#include "engine/graph/annotation/dimension_lock.h"
 #include "engine/graph/operators/window.h"
 #include "engine/graph/shape.h"
 
@@ -27,7 +28,13 @@ struct Dimension {
     std::string name{}; ///< An identifier, or the decimal size of a literal.
     std::int64_t size = 0; ///< In the whole operator.
     DimensionMark mark = DimensionMark::Spatial;
-    friend bool operator==(const Dimension &, const Dimension &) = default;
+    DimensionLock lock = DimensionLock::Whole; ///< Why it may not be split, where it is Frozen.
+
+    /// Whether they may be split alike; the reason is for people, and the text form does not say it.
+    friend bool operator==(const Dimension &a, const Dimension &b)
+    {
+        return a.name == b.name && a.size == b.size && a.mark == b.mark;
+    }
 };
 
 /// One dimension of a tensor as the product of identifiers (indices into `Annotation::dimensions`), outermost

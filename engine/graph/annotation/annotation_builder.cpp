@@ -22,7 +22,7 @@ bool AnnotationBuilder::nameUsed(std::string_view name) const
 
 std::int32_t AnnotationBuilder::add(std::string name, std::int64_t size, DimensionMark mark)
 {
-    m_annotation.dimensions.push_back(Dimension{std::move(name), size, mark});
+    m_annotation.dimensions.push_back(Dimension{.name = std::move(name), .size = size, .mark = mark});
     return static_cast<std::int32_t>(m_annotation.dimensions.size()) - 1;
 }
 
@@ -63,6 +63,14 @@ std::int32_t AnnotationBuilder::named(std::string_view name, std::int64_t size, 
             return static_cast<std::int32_t>(i);
     }
     return add(std::string(name), size, mark);
+}
+
+std::int32_t AnnotationBuilder::locked(std::string_view name, std::int64_t size, DimensionLock lock)
+{
+    const std::int32_t index = named(name, size, kFrozen);
+    if (size > 1)
+        m_annotation.dimensions[static_cast<std::size_t>(index)].lock = lock;
+    return index;
 }
 
 std::int32_t AnnotationBuilder::literal(std::int64_t size)

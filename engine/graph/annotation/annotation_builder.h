@@ -1,6 +1,6 @@
 #pragma once
 
-// Private to the graph room: how annotate*.cpp put annotations together.
+// Private to the graph room: how rules of annotations (`SplitRule::annotate`) put them together.
 
 #include "engine/graph/annotation/annotation.h"
 #include "engine/graph/attributes.h"
@@ -18,7 +18,8 @@ namespace planloom {
 /// True for a dimension that only stands for its size, by which it is named.
 bool isLiteral(const Dimension &dimension);
 
-/// The arguments of `annotate`, passed on to the function for one family of kinds.
+/// The arguments of `annotate`, passed on to the rule of the kind. Inputs that the kind requires are present,
+/// and there is an output.
 struct AnnotateCall {
     OperatorKind kind;
     const Attributes &attributes;
@@ -73,6 +74,8 @@ public:
     std::int32_t fresh(std::int64_t size, DimensionMark mark = DimensionMark::Spatial);
     /// The identifier called `name`, made at first use (later uses keep its size and mark).
     std::int32_t named(std::string_view name, std::int64_t size, DimensionMark mark = DimensionMark::Spatial);
+    /// The same, Frozen for another reason than the kind's own (`SplitRule::lock`).
+    std::int32_t locked(std::string_view name, std::int64_t size, DimensionLock lock);
     /// A literal size.
     std::int32_t literal(std::int64_t size);
 
@@ -124,25 +127,16 @@ private:
     int m_nextLetter = 0;
 };
 
-// One function per family, called by `annotate`. Each returns why it could not describe the operator, or
-// nothing. None looks beyond the ranks it has checked.
-std::string annotateMatMul(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateLinear(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateAttention(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateRecurrent(const AnnotateCall &call, AnnotationBuilder &builder);
-
-/// NonZero, and Gather, GatherND and ScatterND with groups of places.
-std::string annotatePlaces(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateReshape(const AnnotateCall &call, AnnotationBuilder &builder);
-/// Concat and Split.
-std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateSlice(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotatePad(const AnnotateCall &call, AnnotationBuilder &builder);
-std::string annotateResize(const AnnotateCall &call, AnnotationBuilder &builder);
-/// Transpose to Fill, but for Reshape.
-std::string annotateMoving(const AnnotateCall &call, AnnotationBuilder &builder);
+/// An identifier for each dimension of `shape`, with `mark` where `marked(i)` says so.
+template<typename Predicate>
+DimensionList dimensionsWith(
+    AnnotationBuilder &builder, const Shape &shape, DimensionMark mark, Predicate &&marked)
+{
+    DimensionList list;
+    list.reserve(shape.size());
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        list.push_back(builder.fresh(shape[i], marked(i) ? mark : DimensionMark::Spatial));
+    return list;
+}
 
 } // namespace planloom

@@ -1,4 +1,5 @@
 #include "engine/graph/operator_files/custom_operator.h"
+#include "engine/graph/operators/kind_entry.h"
 
 #include <algorithm>
 #include <array>
@@ -312,9 +313,7 @@ private:
 
 bool needsDeclaredType(OperatorKind kind)
 {
-    using enum OperatorKind;
-    return kind == Reshape || kind == Expand || kind == Resize || kind == Fill || kind == Range
-        || kind == Slice || kind == Cast || kind == EyeLike;
+    return entryOf(kind).marks.isDeclared;
 }
 
 Result<Graph> bodyOf(const OperatorDefinition &definition, const Attributes &attributes,

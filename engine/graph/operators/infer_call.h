@@ -1,6 +1,6 @@
 #pragma once
 
-// Private to the graph room: what infer_types*.cpp share.
+// Private to the graph room: what rules of output types (`KindEntry::types`) are asked, and what they share.
 
 #include "engine/base/result.h"
 #include "engine/graph/attributes.h"
@@ -8,11 +8,17 @@
 #include "engine/graph/tensor.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace planloom {
+
+/// Extents and attributes beyond these are no model's; products of two extents still fit 64 bits.
+constexpr std::int64_t kLargestExtent = std::int64_t{1} << 31;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 using TypesOutcome = Result<std::vector<TensorType>>;
 
@@ -80,8 +86,12 @@ inline std::vector<TensorType> one(DataType type, Shape shape)
     return types;
 }
 
-/// Transpose to Fill.
-TypesOutcome inferMoving(const InferCall &call);
-TypesOutcome inferRecurrent(const InferCall &call);
+/// NumPy broadcasting of two shapes, if they fit.
+std::optional<Shape> broadcast(const Shape &a, const Shape &b);
+
+/// The present ones among the first `count` inputs have input 0's element type.
+Result<void> checkSameTypes(const InferCall &call, std::size_t count);
+/// The same, and it is floating.
+Result<void> checkFloating(const InferCall &call, std::size_t count);
 
 } // namespace planloom

@@ -7,7 +7,8 @@
 
 namespace planloom {
 
-/// What an operator computes. Inputs are listed as (a, b, [optional]), attributes as `name`; shapes in [ ].
+/// What an operator computes; what else the graph room knows of a kind stands in its entry (kind_entry.h,
+/// families/*.cpp). Inputs are listed as (a, b, [optional]), attributes as `name`; shapes in [ ].
 ///
 /// Conventions that hold for every kind: axes are counted from 0 and never negative; optional inputs that are
 /// absent are invalid TensorIds in their place; an output's shape is that of its `Tensor`, never re-derived
@@ -213,6 +214,7 @@ enum class OperatorCategory : std::uint8_t {
 };
 
 const char *nameOf(OperatorKind kind); ///< "LayerNorm"
+const char *wordsOf(OperatorKind kind); ///< What sentences call operators of the kind: "layer norm".
 std::optional<OperatorKind> operatorKindNamed(std::string_view name); ///< Case-sensitive inverse of nameOf.
 OperatorCategory categoryOf(OperatorKind kind);
 

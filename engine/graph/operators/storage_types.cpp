@@ -1,5 +1,6 @@
 #include "engine/graph/operators/storage_types.h"
 
+#include "engine/graph/operators/kind_entry.h"
 #include "engine/graph/operators/weight_update.h"
 
 #include <algorithm>
@@ -13,23 +14,10 @@ std::uint32_t bitOf(DataType type)
     return 1u << static_cast<std::uint32_t>(type);
 }
 
-/// Outputs that are statistics, or losses, whatever they are computed from.
 bool isStatisticOutput(OperatorKind kind, std::size_t slot)
 {
-    switch (kind) {
-    case OperatorKind::BatchMean:
-    case OperatorKind::BatchVariance:
-    case OperatorKind::CrossEntropy:
-    case OperatorKind::NegativeLogLikelihood:
-    case OperatorKind::ClassStatistics:
-    case OperatorKind::ClassLoss:
-    case OperatorKind::CountValid:
-        return true;
-    case OperatorKind::Attention: // the log-sum-exp of each row of scores
-        return slot == 1;
-    default:
-        return false;
-    }
+    const std::vector<std::size_t> &statistics = entryOf(kind).marks.statistics;
+    return std::find(statistics.begin(), statistics.end(), slot) != statistics.end();
 }
 
 /// Inputs that are statistics although nobody in the graph computes them: what a batch norm kept of training.
