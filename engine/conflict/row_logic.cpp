@@ -1,6 +1,6 @@
 #include "engine/conflict/row_logic.h"
 
-#include "engine/table/kinds/place/beside.h"
+#include "engine/table/kinds/beside.h"
 
 #include <z3++.h>
 

@@ -3,8 +3,8 @@
 #include "engine/base/words.h"
 #include "engine/gesture/row_edits.h"
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/kinds/beside.h"
 #include "engine/table/kinds/meaning.h"
-#include "engine/table/kinds/place/beside.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>

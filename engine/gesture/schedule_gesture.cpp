@@ -1,7 +1,7 @@
 #include "engine/gesture/gesture.h"
 #include "engine/gesture/kept_schedules.h"
 #include "engine/gesture/row_edits.h"
-#include "engine/table/kinds/place/beside.h"
+#include "engine/table/kinds/beside.h"
 
 #include <algorithm>
 

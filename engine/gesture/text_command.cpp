@@ -7,8 +7,8 @@
 #include "engine/gesture/split_gesture.h"
 #include "engine/gesture/split_refusal.h"
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/kinds/beside.h"
 #include "engine/table/kinds/meaning.h"
-#include "engine/table/kinds/place/beside.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace planloom {
 
 using Json = nlohmann::json;
@@ -13,63 +15,81 @@ Error wrong(const std::string &where, std::string message)
     return {ErrorCode::InvalidInput, std::move(message), "see resources/schema/table.json", where};
 }
 
-Result<std::int64_t> integerAt(
-    const Json &object, const char *key, const std::string &where, std::int64_t least, std::int64_t most)
+std::string pathOf(const std::string &where, const std::string &key)
 {
+    return key.empty() ? where : where + "/" + key;
+}
+
+Json &memberOf(Json &object, const std::string &key)
+{
+    return key.empty() ? object : object[key];
+}
+
+namespace {
+
+const Json *findMember(const Json &object, const std::string &key)
+{
+    if (key.empty())
+        return &object;
     const auto found = object.find(key);
-    if (found == object.end() || !found->is_number_integer())
-        return wrong(where + "/" + key, "expected an integer");
+    return found == object.end() ? nullptr : &*found;
+}
+
+Error expectedAt(const Json &object, const std::string &key, const std::string &where, const char *what)
+{
+    const bool isNone = !key.empty() && !object.is_object();
+    return isNone ? wrong(where, "expected an object")
+                  : wrong(pathOf(where, key), std::string("expected ") + what);
+}
+
+} // namespace
+
+Result<std::int64_t> integerAt(const Json &object, const std::string &key, const std::string &where,
+    std::int64_t least, std::int64_t most)
+{
+    const Json *found = findMember(object, key);
+    if (!found || !found->is_number_integer())
+        return expectedAt(object, key, where, "an integer");
     // Unsigned numbers beyond int64 would wrap around.
     if (found->is_number_unsigned() && found->get<std::uint64_t>() > static_cast<std::uint64_t>(kMostExtent))
-        return wrong(where + "/" + key, "expected a number of at most " + std::to_string(most));
+        return wrong(pathOf(where, key), "expected a number of at most " + std::to_string(most));
     const auto value = found->get<std::int64_t>();
     if (value < least || value > most) {
-        return wrong(where + "/" + key,
+        return wrong(pathOf(where, key),
             "expected a number from " + std::to_string(least) + " to " + std::to_string(most) + ", found "
                 + std::to_string(value));
     }
     return value;
 }
 
-Result<std::int32_t> countAt(const Json &object, const char *key, const std::string &where,
-    std::int64_t least, std::optional<std::int32_t> fallback)
+Result<bool> flagAt(const Json &object, const std::string &key, const std::string &where, bool fallback)
 {
-    if (fallback && !object.contains(key))
-        return *fallback;
-    TRY(const auto value, integerAt(object, key, where, least, kMostCount));
-    return static_cast<std::int32_t>(value);
-}
-
-Result<bool> flagAt(const Json &object, const char *key, const std::string &where, bool fallback)
-{
-    const auto found = object.find(key);
-    if (found == object.end())
-        return fallback;
-    if (!found->is_boolean())
-        return wrong(where + "/" + key, "expected true or false");
-    return found->get<bool>();
+    const Json *found = findMember(object, key);
+    if (found && !found->is_boolean())
+        return expectedAt(object, key, where, "true or false");
+    return found ? found->get<bool>() : fallback;
 }
 
 Result<std::string> textAt(
-    const Json &object, const char *key, const std::string &where, std::optional<std::string> fallback)
+    const Json &object, const std::string &key, const std::string &where, std::optional<std::string> fallback)
 {
-    const auto found = object.find(key);
-    if (found == object.end() && fallback)
+    const Json *found = findMember(object, key);
+    if (!found && fallback)
         return *std::move(fallback);
-    if (found == object.end() || !found->is_string())
-        return wrong(where + "/" + key, "expected a text");
+    if (!found || !found->is_string())
+        return expectedAt(object, key, where, "a text");
     return found->get<std::string>();
 }
 
-Result<const Json *> listAt(const Json &object, const char *key, const std::string &where)
+Result<const Json *> listAt(const Json &object, const std::string &key, const std::string &where)
 {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_array() || found->empty())
-        return wrong(where + "/" + key, "expected a list that is not empty");
-    return &*found;
+    const Json *found = findMember(object, key);
+    if (!found || !found->is_array() || found->empty())
+        return expectedAt(object, key, where, "a list that is not empty");
+    return found;
 }
 
-Result<Selector> selectorAt(const Json &object, const char *key, const std::string &where)
+Result<Selector> selectorAt(const Json &object, const std::string &key, const std::string &where)
 {
     TRY(const std::string text, textAt(object, key, where));
     auto selector = parseSelector(text);
@@ -89,13 +109,10 @@ Result<void> requireObject(const Json &value, const std::string &where)
 }
 
 Result<void> requireMembers(
-    const Json &object, std::initializer_list<std::string_view> known, const std::string &where)
+    const Json &object, const std::vector<std::string> &known, const std::string &where)
 {
     for (const auto &[key, value] : object.items()) {
-        bool found = false;
-        for (const std::string_view name : known)
-            found = found || name == key;
-        if (!found)
+        if (std::find(known.begin(), known.end(), key) == known.end())
             return wrong(where, "there is no member '" + key.substr(0, 40) + "' here");
     }
     return {};

@@ -2,6 +2,7 @@
 
 #include "engine/table/json_members.h"
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/rule_form.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,9 +19,10 @@ constexpr std::int64_t kVersion = 1;
 Json writeRule(const Rule &rule)
 {
     return std::visit(
-        []<typename R>(const R &itself) {
+        []<typename R>(R itself) {
             Json json{{"type", RuleTraits<R>::words.front()}};
-            RuleTraits<R>::write(itself, json);
+            RuleForm form = RuleForm::writeJson(json);
+            RuleTraits<R>::describe(form, itself);
             return json;
         },
         rule);
@@ -30,14 +32,18 @@ Result<Rule> readRule(const Json &json, const std::string &where)
 {
     TRY_VOID(requireObject(json, where));
     TRY(const std::string type, textAt(json, "type", where));
-    Result<Rule> rule = wrong(where + "/type", "there is no rule '" + type.substr(0, 40) + "'");
-    anyKind([&]<typename R>(std::type_identity<R>) {
+    Rule rule;
+    RuleForm form = RuleForm::readJson(json, where);
+    form.knows("type");
+    const bool known = anyKind([&]<typename R>(std::type_identity<R>) {
         if (type != RuleTraits<R>::words.front())
             return false;
-        auto read = RuleTraits<R>::read(json, where);
-        rule = read ? Result<Rule>(*std::move(read)) : Result<Rule>(std::move(read).error());
+        RuleTraits<R>::describe(form, rule.emplace<R>());
         return true;
     });
+    if (!known)
+        return wrong(where + "/type", "there is no rule '" + type.substr(0, 40) + "'");
+    TRY_VOID(form.finish());
     return rule;
 }
 

@@ -1,5 +1,7 @@
 #include "engine/table/table_text.h"
 
+#include "engine/table/rule_form.h"
+
 namespace planloom {
 
 namespace {
@@ -22,7 +24,8 @@ void appendNote(std::string &text, std::string_view note)
 
 std::string print(const Rule &rule)
 {
-    return std::visit([]<typename R>(const R &itself) { return RuleTraits<R>::print(itself); }, rule);
+    return std::visit(
+        []<typename R>(const R &itself) { return textOf(RuleTraits<R>::describe, itself); }, rule);
 }
 
 std::string print(const Row &row)

@@ -1,6 +1,7 @@
 #include "engine/table/table_text.h"
 
 #include "engine/table/kinds/all_kinds.h"
+#include "engine/table/rule_form.h"
 #include "engine/table/text_cursor.h"
 
 #include <algorithm>
@@ -19,8 +20,9 @@ template<typename R> Result<void> parseBehind(TextCursor &cursor, std::string_vi
     if constexpr (RuleTraits<R>::shape == RuleShape::Colon) {
         TRY_VOID(cursor.require(':', "behind the selector"));
     }
-    TRY(row.rule, RuleTraits<R>::parse(cursor, word));
-    return {};
+    RuleForm form = RuleForm::readText(cursor, word);
+    RuleTraits<R>::describe(form, row.rule.emplace<R>());
+    return form.finish();
 }
 
 Error expectedRow(TextCursor &cursor)

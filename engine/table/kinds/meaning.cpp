@@ -1,6 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
-#include "engine/table/kinds/place/beside.h"
+#include "engine/table/kinds/beside.h"
 
 #include <algorithm>
 

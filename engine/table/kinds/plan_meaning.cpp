@@ -2,6 +2,7 @@
 #include "engine/base/words.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
+#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <optional>
@@ -32,7 +33,7 @@ Result<void> keepsTo(const DegreeRule &rule, RowId row, const PlanMeaning &plan)
     if (!given || rule.bound.allows(*given))
         return {};
     const RowId by = rule.degree == Degree::MicroBatches ? plan.microBatchesRow : plan.meshRow;
-    return invalidRule("'" + RuleTraits<DegreeRule>::print(rule) + "' of " + rowWords(row.index)
+    return invalidRule("'" + print(Rule{rule}) + "' of " + rowWords(row.index)
             + " does not hold: " + rowWords(by.index) + " makes it " + std::to_string(*given),
         "change one of the two rows, or switch it off");
 }

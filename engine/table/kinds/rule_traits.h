@@ -4,12 +4,11 @@
 //
 //   engine/table/kinds/X.h, X.cpp           its rule (a plain struct, and what it means) and `RuleTraits`,
 //                                           both listed in engine/table/CMakeLists.txt
-//   engine/table/kinds/place/beside.cpp           how two of its rows stand to one another, if they are about
-//   the whole
-//                                           plan
+//   engine/table/kinds/beside.cpp           how two of its rows stand to one another, if they are about the
+//                                           whole plan
 //   engine/table/kinds/X_meaning.cpp        what it means of operators or of the plan: `RuleMeaning`,
-//   declared in
-//                                           kinds/meaning.h, listed in engine/table/CMakeLists.txt
+//   declared
+//                                           in kinds/meaning.h, listed in engine/table/CMakeLists.txt
 //   engine/table/table.h                    the include, and its place in `Rule`
 //   resources/schema/table.json             its JSON form
 //   widgets/table/kinds/X_cells.cpp         its words for people and its value's editor, listed in
@@ -19,18 +18,13 @@
 // Text, JSON, tests and the grid go over the alternatives of `Rule` (all_kinds.h) and know no kind by name;
 // what has been forgotten does not compile, or fails kinds_test or kind_cells_test.
 
-#include "engine/base/result.h"
-
-#include <nlohmann/json_fwd.hpp>
-
 #include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace planloom {
 
-class TextCursor;
+class RuleForm;
 
 /// How a row of some rule is written.
 enum class RuleShape : std::uint8_t {
@@ -51,18 +45,10 @@ constexpr std::int64_t kMostExtent = std::int64_t{1} << 50; ///< Sizes of dimens
 ///     static constexpr RuleShape shape = RuleShape::Colon;
 ///     static constexpr const char *verb = "give a stage to";
 ///         What its rows do, as in "rows 1 and 3 both VERB layer:0"; operators follow if it has a selector.
-///     static Result<R> parse(TextCursor &cursor, std::string_view word);
-///         Reads what is behind `word` and the selector with its colon; leaves the origin and what follows.
-///     static std::string print(const R &rule);
-///         The canonical text that `parse` reads; may be empty.
-///     static void write(const R &rule, nlohmann::json &json);
-///         Adds its members to an object that has its "type".
-///     static Result<R> read(const nlohmann::json &json, const std::string &where);
-///         Reads such an object, which is at `where` in its document; refuses members that are not its own
-///         (json_members.h). `read` of what `write` wrote equals the rule if its texts are UTF-8.
-///
-/// All are pure functions of their arguments. (nlohmann/json.hpp brings <iomanip> to their files: there
-/// `quoted(std::string)` without its namespace is std's.)
+///     static void describe(RuleForm &form, R &rule);
+///         Its parts, in the order of its text: what is behind the word and the selector with its colon, as
+///         far as the row's origin. Text and JSON are read and written by it (engine/table/rule_form.h); what
+///         was written reads back as an equal rule, if the texts of JSON are UTF-8. The text may be empty.
 template<typename R> struct RuleTraits;
 
 } // namespace planloom

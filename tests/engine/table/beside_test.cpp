@@ -1,6 +1,6 @@
 // How rows of one kind about the whole plan stand to one another, held against what plans make of them.
 
-#include "engine/table/kinds/place/beside.h"
+#include "engine/table/kinds/beside.h"
 
 #include "engine/plan/complete.h"
 #include "tests/engine/table/models.h"

@@ -1,5 +1,7 @@
 #include "widgets/table/kinds/limit_cell_editor.h"
 
+#include "engine/table/table_text.h"
+
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDoubleSpinBox>
 
@@ -86,7 +88,7 @@ void LimitCellEditor::setText(const QString &text)
     fillUnits();
     // As it is written behind the amount; levels that only this cluster has are there as long as they are
     // said.
-    const std::string whole = RuleTraits<LimitRule>::print(limit);
+    const std::string whole = print(Rule{limit});
     const std::size_t behind = whole.find(' ', whole.find(' ') + 1);
     const QString links =
         behind == std::string::npos ? QString() : QString::fromStdString(whole.substr(behind));

@@ -20,10 +20,7 @@ template<> struct RuleTraits<CapacityRule> {
     static constexpr std::array words{"capacity"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give room to what data choose";
-    static Result<CapacityRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const CapacityRule &rule);
-    static void write(const CapacityRule &rule, nlohmann::json &json);
-    static Result<CapacityRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, CapacityRule &rule);
 };
 
 } // namespace planloom

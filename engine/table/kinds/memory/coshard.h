@@ -21,10 +21,7 @@ template<> struct RuleTraits<CoshardRule> {
     static constexpr std::array words{"coshard"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "cut";
-    static Result<CoshardRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const CoshardRule &rule);
-    static void write(const CoshardRule &rule, nlohmann::json &json);
-    static Result<CoshardRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, CoshardRule &rule);
 };
 
 } // namespace planloom

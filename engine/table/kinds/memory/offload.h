@@ -26,10 +26,7 @@ template<> struct RuleTraits<OffloadRule> {
     static constexpr std::array words{"offload"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "offload";
-    static Result<OffloadRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OffloadRule &rule);
-    static void write(const OffloadRule &rule, nlohmann::json &json);
-    static Result<OffloadRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OffloadRule &rule);
 };
 
 } // namespace planloom

@@ -15,6 +15,9 @@ enum class Switched : std::uint8_t {
     Never,
     Chosen, ///< As the search finds best; not, where nothing is searched.
 };
+inline constexpr std::array kAllSwitched{Switched::Always, Switched::Never, Switched::Chosen};
+
+const char *nameOf(Switched when); ///< "always", "never", "solver"
 
 /// Drops the outputs of the selected operators and computes them again before their backward pass; or keeps
 /// them; or leaves that to the search, which then chooses among such operators alone.
@@ -28,10 +31,7 @@ template<> struct RuleTraits<RecomputeRule> {
     static constexpr std::array words{"recompute"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "recompute";
-    static Result<RecomputeRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const RecomputeRule &rule);
-    static void write(const RecomputeRule &rule, nlohmann::json &json);
-    static Result<RecomputeRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, RecomputeRule &rule);
 };
 
 } // namespace planloom

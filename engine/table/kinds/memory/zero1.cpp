@@ -1,9 +1,6 @@
 #include "engine/table/kinds/memory/zero1.h"
 
-#include "engine/table/json_members.h"
-#include "engine/table/text_cursor.h"
-
-#include <nlohmann/json.hpp>
+#include "engine/table/rule_form.h"
 
 #include <algorithm>
 
@@ -12,6 +9,39 @@ namespace planloom {
 namespace {
 
 constexpr std::int32_t kMostAhead = 64; ///< Layers: more than that is all of them.
+
+/// In text, the row's word has the stage: "zero0" to "zero3", or "zero", which leaves it open.
+/// @return whether more may follow
+bool stageInText(RuleForm &form, OptimizerShardingRule &rule)
+{
+    if (form.reads()) {
+        rule.chosen = form.rowWord() == RuleTraits<OptimizerShardingRule>::words[4];
+        rule.stage = rule.chosen ? 1 : form.rowWord().back() - '0';
+    }
+    if (rule.chosen && form.takes("never"))
+        rule = {.stage = 0};
+    if (rule.chosen)
+        form.word("solver", "solver or never; else say zero1, zero2 or zero3");
+    return !rule.chosen;
+}
+
+bool stageInJson(RuleForm &form, OptimizerShardingRule &rule)
+{
+    rule.chosen = form.holds("when", rule.chosen);
+    if (!rule.chosen) {
+        if (form.holds("stage", rule.stage != 1))
+            form.number("stage", rule.stage, {{}, 0, 3});
+        return true;
+    }
+    std::string when = "solver";
+    form.name("when", when, {});
+    bool isAlone = when == "solver";
+    for (const char *other : {"stage", "axis", "parts", "keep", "prefetch"})
+        isAlone = isAlone && !form.holds(other, false);
+    if (!isAlone)
+        form.expected("when", "solver, and nothing beside it");
+    return false;
+}
 
 } // namespace
 
@@ -22,98 +52,27 @@ const char *RuleTraits<OptimizerShardingRule>::wordOf(const OptimizerShardingRul
     return rule.stage == 0 ? words[3] : words[static_cast<std::size_t>(std::clamp(rule.stage, 1, 3)) - 1];
 }
 
-Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::parse(
-    TextCursor &cursor, std::string_view word)
+void RuleTraits<OptimizerShardingRule>::describe(RuleForm &form, OptimizerShardingRule &rule)
 {
-    OptimizerShardingRule rule;
-    if (word == words[4]) {
-        if (cursor.takeWord("never"))
-            return OptimizerShardingRule{.stage = 0};
-        if (!cursor.takeWord("solver"))
-            return cursor.expected("solver or never; else say zero1, zero2 or zero3");
-        rule.chosen = true;
-        return rule;
-    }
-    rule.stage = word.back() - '0';
-    if (rule.stage == 0)
-        return rule;
-    if (cursor.takeWord("over")) {
-        TRY(rule.axis, cursor.word("the name of a mesh axis"));
-    }
-    if (cursor.takeWord("by")) {
-        TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
-        rule.parts = static_cast<std::int32_t>(parts);
-    }
-    if (rule.stage == 3) {
-        rule.keep = cursor.takeWord("keep");
-        if (cursor.takeWord("prefetch")) {
-            TRY(const auto ahead, cursor.integer("a number of layers", 0, kMostAhead));
-            rule.prefetch = static_cast<std::int32_t>(ahead);
-        }
-    }
-    return rule;
-}
-
-std::string RuleTraits<OptimizerShardingRule>::print(const OptimizerShardingRule &rule)
-{
-    if (rule.chosen)
-        return "solver";
-    std::string text;
-    const auto add = [&text](const std::string &words) { text += (text.empty() ? "" : " ") + words; };
-    if (!rule.axis.empty())
-        add("over " + asWord(rule.axis));
-    if (rule.parts > 0)
-        add("by " + std::to_string(rule.parts));
-    if (rule.keep)
-        add("keep");
-    if (rule.prefetch != OptimizerShardingRule{}.prefetch)
-        add("prefetch " + std::to_string(rule.prefetch));
-    return text;
-}
-
-void RuleTraits<OptimizerShardingRule>::write(const OptimizerShardingRule &rule, nlohmann::json &json)
-{
-    if (rule.chosen) {
-        json["when"] = "solver";
+    if (!(form.isText() ? stageInText(form, rule) : stageInJson(form, rule)))
         return;
+    // Text has words for what its stage can have; JSON has members for all of it, which may not be there.
+    if (rule.stage > 0 || !form.isText()) {
+        if (form.has("over", "axis", !rule.axis.empty()))
+            form.axis(rule.axis);
+        form.numberAfter("by", "parts", rule.parts, {"a number of parts", 1});
     }
-    if (!rule.axis.empty())
-        json["axis"] = rule.axis;
-    if (rule.parts > 0)
-        json["parts"] = rule.parts;
-    if (rule.stage != 1)
-        json["stage"] = rule.stage;
-    if (rule.keep)
-        json["keep"] = true;
-    if (rule.prefetch != OptimizerShardingRule{}.prefetch)
-        json["prefetch"] = rule.prefetch;
-}
-
-Result<OptimizerShardingRule> RuleTraits<OptimizerShardingRule>::read(
-    const nlohmann::json &json, const std::string &where)
-{
-    TRY_VOID(requireMembers(json, {"type", "axis", "parts", "stage", "keep", "prefetch", "when"}, where));
-    OptimizerShardingRule rule;
-    if (json.contains("when")) {
-        TRY(const std::string when, textAt(json, "when", where));
-        if (when != "solver" || json.size() > 2)
-            return wrong(where + "/when", "expected solver, and nothing beside it");
-        rule.chosen = true;
-        return rule;
-    }
-    TRY(rule.axis, textAt(json, "axis", where, ""));
-    TRY(rule.parts, countAt(json, "parts", where, 1, 0));
-    TRY(rule.stage, countAt(json, "stage", where, 0, 1));
-    TRY(rule.keep, flagAt(json, "keep", where, false));
-    TRY(rule.prefetch, countAt(json, "prefetch", where, 0, rule.prefetch));
-    if (rule.stage > 3 || rule.prefetch > kMostAhead
-        || (rule.stage < 3 && (rule.keep || json.contains("prefetch")))
+    if (rule.stage < 3 && form.isText())
+        return;
+    form.flag("keep", rule.keep);
+    const bool prefetches =
+        form.has("prefetch", "prefetch", rule.prefetch != OptimizerShardingRule{}.prefetch);
+    if (prefetches)
+        form.number("prefetch", rule.prefetch, {"a number of layers", 0, kMostAhead});
+    if ((rule.stage < 3 && (rule.keep || prefetches))
         || (rule.stage == 0 && (!rule.axis.empty() || rule.parts > 0)))
-        return Error{ErrorCode::InvalidInput,
-            "expected a stage from 0 to 3, axis and parts only above 0, and keep and prefetch (0 to "
-                + std::to_string(kMostAhead) + ") only with stage 3",
-            {}, where};
-    return rule;
+        form.expected(
+            {}, "axis and parts only with a stage above 0, and keep and prefetch only with stage 3");
 }
 
 } // namespace planloom

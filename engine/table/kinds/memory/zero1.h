@@ -25,10 +25,7 @@ template<> struct RuleTraits<OptimizerShardingRule> {
     static const char *wordOf(const OptimizerShardingRule &rule);
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "shard the optimizer of";
-    static Result<OptimizerShardingRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OptimizerShardingRule &rule);
-    static void write(const OptimizerShardingRule &rule, nlohmann::json &json);
-    static Result<OptimizerShardingRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OptimizerShardingRule &rule);
 };
 
 } // namespace planloom

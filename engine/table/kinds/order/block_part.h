@@ -22,14 +22,10 @@ struct BlockPart {
     }
 };
 
-/// Reads "in lane 0 slice 2", of which anything may be missing.
-Result<BlockPart> parseBlockPart(TextCursor &cursor);
+/// "in lane 0 slice 2", of which anything may be missing; in JSON the members `lane` and `slice`, with
+/// `prefix` before their names.
+void blockPart(RuleForm &form, BlockPart &part, const std::string &prefix);
 /// " in lane 0 slice 2", or what is said of it.
 std::string toString(const BlockPart &part);
-
-/// As members `lane` and `slice`, with `prefix` before their names; those for every one are left out.
-void writeBlockPart(const BlockPart &part, const std::string &prefix, nlohmann::json &json);
-Result<BlockPart> blockPartAt(
-    const nlohmann::json &json, const std::string &prefix, const std::string &where);
 
 } // namespace planloom

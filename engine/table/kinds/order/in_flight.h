@@ -15,10 +15,7 @@ template<> struct RuleTraits<InFlightRule> {
     static constexpr std::array words{"in-flight"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "say how far stages warm up";
-    static Result<InFlightRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const InFlightRule &rule);
-    static void write(const InFlightRule &rule, nlohmann::json &json);
-    static Result<InFlightRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, InFlightRule &rule);
 };
 
 } // namespace planloom

@@ -37,10 +37,7 @@ template<> struct RuleTraits<InterleaveRule> {
     static constexpr std::array words{"interleave"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "interleave blocks";
-    static Result<InterleaveRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const InterleaveRule &rule);
-    static void write(const InterleaveRule &rule, nlohmann::json &json);
-    static Result<InterleaveRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, InterleaveRule &rule);
 };
 
 } // namespace planloom

@@ -24,10 +24,7 @@ template<> struct RuleTraits<LanesRule> {
     static constexpr std::array words{"lanes"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "give different lanes to";
-    static Result<LanesRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const LanesRule &rule);
-    static void write(const LanesRule &rule, nlohmann::json &json);
-    static Result<LanesRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, LanesRule &rule);
 };
 
 } // namespace planloom

@@ -1,40 +1,27 @@
 #pragma once
 
-#include "engine/table/kinds/rule_traits.h"
-#include "engine/table/text_cursor.h"
+#include "engine/table/rule_form.h"
 
 #include <cstdint>
-#include <string>
 
 namespace planloom {
 
-// The text of rules that pair a micro-batch of one selection with that of another, `at +1 of 3`: of any
-// rule with the members `microBatchOffset` (0 for none) and `microBatch` (-1 for all).
+// The parts of rules that pair a micro-batch of one selection with that of another.
 
-/// Reads "at +1" and "of 3", either of which may be missing.
-template<typename RuleType> Result<void> parseMicroBatches(TextCursor &cursor, RuleType &rule)
+/// "at +1", which text leaves out where it is 0.
+inline void microBatchOffset(
+    RuleForm &form, std::int32_t &offset, const char *what = "a micro-batch offset as +1")
 {
-    if (cursor.takeWord("at")) {
-        TRY(const auto offset, cursor.integer("a micro-batch offset as +1", -kMostCount, kMostCount));
-        rule.microBatchOffset = static_cast<std::int32_t>(offset);
-    }
-    if (cursor.takeWord("of")) {
-        TRY(const auto microBatch, cursor.integer("the number of a micro-batch", 0, kMostCount));
-        rule.microBatch = static_cast<std::int32_t>(microBatch);
-    }
-    return {};
+    if (form.has("at", "micro_batch_offset", !form.isText() || offset != 0))
+        form.number("micro_batch_offset", offset, {what, -kMostCount, kMostCount, true});
 }
 
-/// " at +1 of 3", or what is said of it.
-template<typename RuleType> std::string printMicroBatches(const RuleType &rule)
+/// "at +1 of 3", either of which may be missing: of any rule with the members `microBatchOffset` (0 for none)
+/// and `microBatch` (-1 for all).
+template<typename RuleType> void microBatchPair(RuleForm &form, RuleType &rule)
 {
-    std::string text;
-    if (rule.microBatchOffset != 0)
-        text += std::string(" at ") + (rule.microBatchOffset > 0 ? "+" : "")
-            + std::to_string(rule.microBatchOffset);
-    if (rule.microBatch >= 0)
-        text += " of " + std::to_string(rule.microBatch);
-    return text;
+    microBatchOffset(form, rule.microBatchOffset);
+    form.numberAfter("of", "micro_batch", rule.microBatch, {"the number of a micro-batch"});
 }
 
 } // namespace planloom

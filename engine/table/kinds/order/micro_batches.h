@@ -19,10 +19,7 @@ template<> struct RuleTraits<MicroBatchesRule> {
     static constexpr std::array words{"micro-batches"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give the number of micro-batches";
-    static Result<MicroBatchesRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const MicroBatchesRule &rule);
-    static void write(const MicroBatchesRule &rule, nlohmann::json &json);
-    static Result<MicroBatchesRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, MicroBatchesRule &rule);
 };
 
 } // namespace planloom

@@ -28,10 +28,7 @@ template<> struct RuleTraits<OpOrderRule> {
     static constexpr std::array words{"order"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "order";
-    static Result<OpOrderRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OpOrderRule &rule);
-    static void write(const OpOrderRule &rule, nlohmann::json &json);
-    static Result<OpOrderRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OpOrderRule &rule);
 };
 
 } // namespace planloom

@@ -1,9 +1,6 @@
 #include "engine/table/kinds/order/overlap.h"
 
-#include "engine/table/json_members.h"
-#include "engine/table/text_cursor.h"
-
-#include <nlohmann/json.hpp>
+#include "engine/table/rule_form.h"
 
 namespace planloom {
 
@@ -12,32 +9,9 @@ const char *nameOf(CollectiveOverlap overlap)
     return overlap == CollectiveOverlap::Tensor ? "tensor" : "none";
 }
 
-Result<OverlapRule> RuleTraits<OverlapRule>::parse(TextCursor &cursor, std::string_view)
+void RuleTraits<OverlapRule>::describe(RuleForm &form, OverlapRule &rule)
 {
-    for (const CollectiveOverlap overlap : {CollectiveOverlap::None, CollectiveOverlap::Tensor})
-        if (cursor.takeWord(nameOf(overlap)))
-            return OverlapRule{overlap};
-    return cursor.expected("tensor or none");
-}
-
-std::string RuleTraits<OverlapRule>::print(const OverlapRule &rule)
-{
-    return nameOf(rule.overlap);
-}
-
-void RuleTraits<OverlapRule>::write(const OverlapRule &rule, nlohmann::json &json)
-{
-    json["overlap"] = nameOf(rule.overlap);
-}
-
-Result<OverlapRule> RuleTraits<OverlapRule>::read(const nlohmann::json &json, const std::string &where)
-{
-    TRY_VOID(requireMembers(json, {"type", "overlap"}, where));
-    TRY(const std::string name, textAt(json, "overlap", where));
-    for (const CollectiveOverlap overlap : {CollectiveOverlap::None, CollectiveOverlap::Tensor})
-        if (name == nameOf(overlap))
-            return OverlapRule{overlap};
-    return wrong(where + "/overlap", "expected tensor or none");
+    form.choice("overlap", rule.overlap, std::array{CollectiveOverlap::Tensor, CollectiveOverlap::None});
 }
 
 } // namespace planloom

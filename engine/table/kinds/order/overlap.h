@@ -25,10 +25,7 @@ template<> struct RuleTraits<OverlapRule> {
     static constexpr std::array words{"overlap"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give the overlap of collectives";
-    static Result<OverlapRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OverlapRule &rule);
-    static void write(const OverlapRule &rule, nlohmann::json &json);
-    static Result<OverlapRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OverlapRule &rule);
 };
 
 } // namespace planloom

@@ -1,9 +1,6 @@
 #include "engine/table/kinds/order/schedule.h"
 
-#include "engine/table/json_members.h"
-#include "engine/table/text_cursor.h"
-
-#include <nlohmann/json.hpp>
+#include "engine/table/rule_form.h"
 
 #include <algorithm>
 
@@ -111,32 +108,20 @@ template<typename Kinds> std::string oneOfNames(const Kinds &kinds)
     return names;
 }
 
-/// "at 8 micro-batches", if it is there.
-Result<ScheduleRule> withCount(TextCursor &cursor, ScheduleRule rule)
+/// Those that the search may choose from, each once.
+void describeAmong(RuleForm &form, ScheduleRule &rule)
 {
-    if (!cursor.takeWord("at"))
-        return rule;
-    TRY(const auto count, cursor.integer("a number of micro-batches", 1, kMostCount));
-    if (!cursor.takeWord("micro-batches"))
-        return cursor.expected("micro-batches");
-    rule.microBatches = static_cast<std::int32_t>(count);
-    return rule;
-}
-
-std::optional<ScheduleKind> searchedNamed(std::string_view name)
-{
-    const auto found = std::find_if(kSearchedSchedules.begin(), kSearchedSchedules.end(),
-        [&](ScheduleKind kind) { return name == nameOf(kind); });
-    return found == kSearchedSchedules.end() ? std::nullopt : std::optional(*found);
-}
-
-/// Takes one more down; false where it is there already.
-bool addTo(std::vector<ScheduleKind> &among, ScheduleKind kind)
-{
-    if (std::find(among.begin(), among.end(), kind) != among.end())
-        return false;
-    among.push_back(kind);
-    return true;
+    const std::string what =
+        (form.isText() ? "schedules that the search chooses from, each once: " : "each once: ")
+        + oneOfNames(kSearchedSchedules);
+    const auto schedule = [&](RuleForm &part, ScheduleKind &kind) {
+        const std::size_t place = part.place();
+        part.choice({}, kind, kSearchedSchedules, what);
+        if (std::count(rule.among.begin(), rule.among.end(), kind) > 1)
+            part.expected({}, what, place);
+    };
+    form.list(
+        "among", rule.among, schedule, [&](auto, const auto *) { return form.another(',', false); }, true);
 }
 
 } // namespace
@@ -151,106 +136,38 @@ bool allows(const ScheduleRule &rule, ScheduleKind kind)
     return rule.among.empty() || std::find(rule.among.begin(), rule.among.end(), kind) != rule.among.end();
 }
 
-Result<ScheduleRule> RuleTraits<ScheduleRule>::parse(TextCursor &cursor, std::string_view)
+void RuleTraits<ScheduleRule>::describe(RuleForm &form, ScheduleRule &rule)
 {
-    for (const ScheduleKind kind : kAllSchedules) {
-        if (cursor.takeWord(nameOf(kind)))
-            return withCount(cursor, ScheduleRule{kind});
-    }
-    if (cursor.takeWord("solver")) {
-        ScheduleRule rule{.chosen = true};
-        if (!cursor.takeWord("among"))
-            return rule;
-        do {
-            const auto kind = searchedNamed(cursor.peekWord());
-            if (!kind || !addTo(rule.among, *kind))
-                return cursor.expected(
-                    "schedules that the search chooses from, each once: " + oneOfNames(kSearchedSchedules));
-            cursor.takeWord(nameOf(*kind));
-        } while (cursor.take(','));
-        return rule;
-    }
-    if (!cursor.takeWord(nameOf(ScheduleKind::Listed)))
-        return cursor.expected(scheduleNames() + ", solver, or order \"0F0 0B0 / 1F0 1B0\"");
-    cursor.atEnd(); // spaces
-    const std::size_t place = cursor.position();
-    TRY(const std::string text, cursor.word("the blocks of each rank in quotes"));
-    auto order = scheduleFromText(text);
-    if (!order)
-        return cursor.at(place, order.error().message, order.error().advice);
-    return withCount(cursor, ScheduleRule{ScheduleKind::Listed, *std::move(order)});
-}
-
-std::string RuleTraits<ScheduleRule>::print(const ScheduleRule &rule)
-{
+    // The search, and the blocks of each rank, are named among the schedules.
+    constexpr int kSolver = -1;
+    constexpr int kListed = static_cast<int>(ScheduleKind::Listed);
+    std::vector<int> words;
+    for (const ScheduleKind kind : kAllSchedules)
+        words.push_back(static_cast<int>(kind));
+    words.insert(words.end(), {kSolver, kListed});
+    int word = rule.chosen ? kSolver : static_cast<int>(rule.kind);
+    form.choice("schedule", word, words,
+        scheduleNames() + (form.isText() ? ", solver, or order \"0F0 0B0 / 1F0 1B0\"" : ", solver or order"),
+        [](int each) { return each == kSolver ? "solver" : nameOf(static_cast<ScheduleKind>(each)); });
+    rule.chosen = word == kSolver;
     if (rule.chosen) {
-        std::string names;
-        for (const ScheduleKind kind : rule.among)
-            names += (names.empty() ? " among " : ", ") + std::string(nameOf(kind));
-        return "solver" + names;
-    }
-    std::string text = nameOf(rule.kind);
-    if (rule.kind == ScheduleKind::Listed)
-        text += " \"" + toString(rule.order) + "\"";
-    if (rule.microBatches > 0)
-        text += " at " + std::to_string(rule.microBatches) + " micro-batches";
-    return text;
-}
-
-void RuleTraits<ScheduleRule>::write(const ScheduleRule &rule, nlohmann::json &json)
-{
-    if (rule.chosen) {
-        json["schedule"] = "solver";
-        for (const ScheduleKind kind : rule.among)
-            json["among"].push_back(nameOf(kind));
+        form.refuse("order", "none where the search chooses");
+        form.refuse("micro_batches", "none where the search chooses");
+        if (form.has("among", "among", !rule.among.empty()))
+            describeAmong(form, rule);
         return;
     }
-    json["schedule"] = nameOf(rule.kind);
-    if (rule.kind == ScheduleKind::Listed)
-        json["order"] = toString(rule.order);
-    if (rule.microBatches > 0)
-        json["micro_batches"] = rule.microBatches;
-}
-
-Result<ScheduleRule> RuleTraits<ScheduleRule>::read(const nlohmann::json &json, const std::string &where)
-{
-    TRY_VOID(requireMembers(json, {"type", "schedule", "order", "micro_batches", "among"}, where));
-    TRY(const std::string name, textAt(json, "schedule", where));
-    const bool chosen = name == "solver";
-    if (!chosen && json.contains("among"))
-        return wrong(where + "/among", "expected it only beside solver");
-    if (chosen) {
-        for (const char *member : {"order", "micro_batches"})
-            if (json.contains(member))
-                return wrong(where + "/" + member, "expected none where the search chooses");
-        ScheduleRule rule{.chosen = true};
-        if (!json.contains("among"))
-            return rule;
-        const nlohmann::json &among = json["among"];
-        if (!among.is_array() || among.empty())
-            return wrong(where + "/among", "expected a list of schedules");
-        for (std::size_t i = 0; i < among.size(); ++i) {
-            const auto kind =
-                among[i].is_string() ? searchedNamed(among[i].get<std::string>()) : std::nullopt;
-            if (!kind || !addTo(rule.among, *kind))
-                return wrong(where + "/among/" + std::to_string(i),
-                    "expected each once: " + oneOfNames(kSearchedSchedules));
-        }
-        return rule;
+    rule.kind = static_cast<ScheduleKind>(word);
+    form.refuse("among", "it only beside solver");
+    if (word == kListed)
+        form.spelled(
+            "order", rule.order, "the blocks of each rank in quotes", toString, scheduleFromText, true);
+    else
+        form.refuse("order", "no order beside a schedule that has a name");
+    if (form.has("at", "micro_batches", rule.microBatches > 0)) {
+        form.number("micro_batches", rule.microBatches, {"a number of micro-batches", 1});
+        form.word("micro-batches", "micro-batches");
     }
-    const bool listed = name == nameOf(ScheduleKind::Listed);
-    if (!listed && json.contains("order"))
-        return wrong(where + "/order", "expected no order beside a schedule that has a name");
-    TRY(const auto count, countAt(json, "micro_batches", where, 1, 0));
-    if (const auto kind = scheduleNamed(name))
-        return ScheduleRule{*kind, {}, count};
-    if (!listed)
-        return wrong(where + "/schedule", "expected " + scheduleNames() + ", solver or order");
-    TRY(const std::string text, textAt(json, "order", where));
-    auto order = scheduleFromText(text);
-    if (!order)
-        return wrong(where + "/order", order.error().message);
-    return ScheduleRule{ScheduleKind::Listed, *std::move(order), count};
 }
 
 } // namespace planloom

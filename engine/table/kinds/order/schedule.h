@@ -82,10 +82,7 @@ template<> struct RuleTraits<ScheduleRule> {
     static constexpr std::array words{"schedule"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give the schedule";
-    static Result<ScheduleRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const ScheduleRule &rule);
-    static void write(const ScheduleRule &rule, nlohmann::json &json);
-    static Result<ScheduleRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, ScheduleRule &rule);
 };
 
 } // namespace planloom

@@ -18,10 +18,7 @@ template<> struct RuleTraits<UnrollRule> {
     static constexpr std::array words{"unroll"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "unroll a recurrence";
-    static Result<UnrollRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const UnrollRule &rule);
-    static void write(const UnrollRule &rule, nlohmann::json &json);
-    static Result<UnrollRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, UnrollRule &rule);
 };
 
 } // namespace planloom

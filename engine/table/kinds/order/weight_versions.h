@@ -18,10 +18,7 @@ template<> struct RuleTraits<WeightVersionsRule> {
     static constexpr std::array words{"weight-versions"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "keep different numbers of weight versions of";
-    static Result<WeightVersionsRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const WeightVersionsRule &rule);
-    static void write(const WeightVersionsRule &rule, nlohmann::json &json);
-    static Result<WeightVersionsRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, WeightVersionsRule &rule);
 };
 
 } // namespace planloom

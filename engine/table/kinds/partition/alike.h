@@ -17,10 +17,7 @@ template<> struct RuleTraits<AlikeRule> {
     static constexpr std::array words{"alike"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "cut alike";
-    static Result<AlikeRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const AlikeRule &rule);
-    static void write(const AlikeRule &rule, nlohmann::json &json);
-    static Result<AlikeRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, AlikeRule &rule);
 };
 
 } // namespace planloom

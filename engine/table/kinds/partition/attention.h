@@ -15,10 +15,7 @@ template<> struct RuleTraits<AttentionRule> {
     static constexpr std::array words{"attention"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "compute attention differently in";
-    static Result<AttentionRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const AttentionRule &rule);
-    static void write(const AttentionRule &rule, nlohmann::json &json);
-    static Result<AttentionRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, AttentionRule &rule);
 };
 
 } // namespace planloom

@@ -1,16 +1,12 @@
 #pragma once
 
-#include "engine/base/result.h"
-
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace planloom {
 
-class TextCursor;
+class RuleForm;
 
 /// What a row allows of a number: "at most 4", "at least 2", "one of 2 4 8".
 struct CountBound {
@@ -25,12 +21,9 @@ struct CountBound {
 /// Some number from 1 that all of `bounds` allow. O(values of all of them, squared).
 bool canAgree(const std::vector<CountBound> &bounds);
 
-/// "exactly 4" is read, too; it is "one of 4".
-Result<CountBound> parseCountBound(TextCursor &cursor);
+/// "at most 4", "at least 2", "one of 2 4 8", or, where it is read, "exactly 4", which is "one of 4"; in JSON
+/// the member `at_most`, `at_least` or `one_of`.
+void countBound(RuleForm &form, CountBound &bound);
 std::string print(const CountBound &bound);
-/// The member "at_most", "at_least" or "one_of".
-void write(const CountBound &bound, nlohmann::json &json);
-/// @param json  may have other members: who reads them refuses what is nobody's
-Result<CountBound> countBoundAt(const nlohmann::json &json, const std::string &where);
 
 } // namespace planloom

@@ -31,10 +31,7 @@ template<> struct RuleTraits<DegreeRule> {
     static constexpr std::array words{"degree"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "bound a degree";
-    static Result<DegreeRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const DegreeRule &rule);
-    static void write(const DegreeRule &rule, nlohmann::json &json);
-    static Result<DegreeRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, DegreeRule &rule);
 };
 
 } // namespace planloom

@@ -1,7 +1,7 @@
 #include "engine/table/kinds/partition/dimension_ref.h"
 
 #include "engine/table/json_members.h"
-#include "engine/table/kinds/rule_traits.h"
+#include "engine/table/rule_form.h"
 #include "engine/table/text_cursor.h"
 
 #include <nlohmann/json.hpp>
@@ -12,6 +12,8 @@
 namespace planloom {
 
 namespace {
+
+constexpr const char *kKey = "dimension"; ///< Of JSON.
 
 /// "in0.1" or "out0.-1"; nothing if `word` is another word.
 std::optional<DimensionRef> positionOf(std::string_view word)
@@ -41,8 +43,6 @@ bool isReserved(std::string_view word)
     return dimensionMeaningNamed(word) || word == "value" || word == "replicate" || positionOf(word);
 }
 
-} // namespace
-
 Result<DimensionRef> parseDimension(TextCursor &cursor)
 {
     bool wasQuoted = false;
@@ -57,21 +57,6 @@ Result<DimensionRef> parseDimension(TextCursor &cursor)
             return *position;
     }
     return DimensionRef{.kind = DimensionRef::Kind::Identifier, .name = std::move(word)};
-}
-
-std::string print(const DimensionRef &dimension)
-{
-    switch (dimension.kind) {
-    case DimensionRef::Kind::Identifier:
-        return isReserved(dimension.name) ? inQuotes(dimension.name) : asWord(dimension.name);
-    case DimensionRef::Kind::Input:
-        return "in" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
-    case DimensionRef::Kind::Output:
-        return "out" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
-    case DimensionRef::Kind::Meaning:
-        return nameOf(dimension.meaning);
-    }
-    return "";
 }
 
 nlohmann::json toJson(const DimensionRef &ref)
@@ -89,10 +74,10 @@ nlohmann::json toJson(const DimensionRef &ref)
     return nullptr;
 }
 
-Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string &parent)
+Result<DimensionRef> fromJson(const nlohmann::json &object, const std::string &parent)
 {
-    const std::string where = parent + "/dimension";
-    const auto found = object.find("dimension");
+    const std::string where = pathOf(parent, kKey);
+    const auto found = object.find(kKey);
     if (found == object.end())
         return wrong(where, "expected a dimension");
     if (found->is_string()) {
@@ -102,47 +87,59 @@ Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string
     if (!found->is_object())
         return wrong(
             where, "expected a meaning such as \"batch\" or an object with identifier, input or output");
-    TRY_VOID(requireMembers(*found, {"identifier", "input", "output", "dimension"}, where));
     DimensionRef ref;
-    if (found->contains("identifier")) {
-        TRY(ref.name, textAt(*found, "identifier", where));
-        return ref;
+    RuleForm form = RuleForm::readJson(*found, where);
+    if (form.holds("identifier", true)) {
+        form.name("identifier", ref.name, {});
+    } else {
+        const bool input = form.holds("input", true);
+        ref.kind = input ? DimensionRef::Kind::Input : DimensionRef::Kind::Output;
+        form.number(input ? "input" : "output", ref.slot, {});
+        form.number("dimension", ref.dimension, {{}, -kMostCount});
     }
-    const bool input = found->contains("input");
-    ref.kind = input ? DimensionRef::Kind::Input : DimensionRef::Kind::Output;
-    TRY(ref.slot, countAt(*found, input ? "input" : "output", where, 0));
-    TRY(ref.dimension, countAt(*found, "dimension", where, -kMostCount));
+    TRY_VOID(form.finish());
     return ref;
 }
 
-Result<PartsAlong> parsePartsAlong(TextCursor &cursor)
+} // namespace
+
+std::string print(const DimensionRef &dimension)
 {
-    PartsAlong rule;
-    TRY(rule.dimension, parseDimension(cursor));
-    if (!cursor.takeWord("by"))
-        return cursor.expected("'by' and a number of parts");
-    TRY(const auto parts, cursor.integer("a number of parts", 1, kMostCount));
-    rule.parts = static_cast<std::int32_t>(parts);
-    return rule;
+    switch (dimension.kind) {
+    case DimensionRef::Kind::Identifier:
+        return isReserved(dimension.name) ? inQuotes(dimension.name) : asWord(dimension.name);
+    case DimensionRef::Kind::Input:
+        return "in" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
+    case DimensionRef::Kind::Output:
+        return "out" + std::to_string(dimension.slot) + "." + std::to_string(dimension.dimension);
+    case DimensionRef::Kind::Meaning:
+        return nameOf(dimension.meaning);
+    }
+    return "";
 }
 
-std::string print(const PartsAlong &rule)
+void dimensionRef(RuleForm &form, DimensionRef &dimension)
 {
-    return print(rule.dimension) + " by " + std::to_string(rule.parts);
+    if (form.failed())
+        return;
+    switch (form.way()) {
+    case RuleForm::Way::ReadText:
+        return form.keep(dimension, parseDimension(form.cursor()));
+    case RuleForm::Way::WriteText:
+        return form.say(print(dimension));
+    case RuleForm::Way::ReadJson:
+        form.knows(kKey);
+        return form.keep(dimension, fromJson(form.input(), form.where()));
+    case RuleForm::Way::WriteJson:
+        form.output()[kKey] = toJson(dimension);
+    }
 }
 
-void write(const PartsAlong &rule, nlohmann::json &json)
+void partsAlong(RuleForm &form, DimensionRef &dimension, std::int32_t &parts)
 {
-    json["dimension"] = toJson(rule.dimension);
-    json["parts"] = rule.parts;
-}
-
-Result<PartsAlong> partsAlongAt(const nlohmann::json &json, const std::string &where)
-{
-    PartsAlong rule;
-    TRY(rule.dimension, dimensionAt(json, where));
-    TRY(rule.parts, countAt(json, "parts", where, 1));
-    return rule;
+    dimensionRef(form, dimension);
+    form.word("by", "'by' and a number of parts");
+    form.number("parts", parts, {"a number of parts", 1});
 }
 
 } // namespace planloom

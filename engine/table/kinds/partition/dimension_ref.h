@@ -1,16 +1,13 @@
 #pragma once
 
-#include "engine/base/result.h"
 #include "engine/graph/dimensions/dimension_classes.h"
-
-#include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
 #include <string>
 
 namespace planloom {
 
-class TextCursor;
+class RuleForm;
 
 /// How a row names an operator's dimension, so that it fits operators of several kinds.
 struct DimensionRef {
@@ -32,21 +29,10 @@ struct DimensionRef {
     friend bool operator==(const DimensionRef &, const DimensionRef &) = default;
 };
 
-Result<DimensionRef> parseDimension(TextCursor &cursor);
 std::string print(const DimensionRef &dimension);
-nlohmann::json toJson(const DimensionRef &ref);
-/// The members "dimension" and "parts" of a rule that cuts along a dimension, and their text "batch by 2".
-struct PartsAlong {
-    DimensionRef dimension{};
-    std::int32_t parts = 2;
-};
-Result<PartsAlong> parsePartsAlong(TextCursor &cursor);
-std::string print(const PartsAlong &rule);
-void write(const PartsAlong &rule, nlohmann::json &json);
-/// @param json  may have other members: who reads them refuses what is nobody's
-Result<PartsAlong> partsAlongAt(const nlohmann::json &json, const std::string &where);
-
-/// The member "dimension" of `object`, which is at `parent` in its document.
-Result<DimensionRef> dimensionAt(const nlohmann::json &object, const std::string &parent);
+/// A word; in JSON the member "dimension".
+void dimensionRef(RuleForm &form, DimensionRef &dimension);
+/// "batch by 2"; in JSON the members "dimension" and "parts".
+void partsAlong(RuleForm &form, DimensionRef &dimension, std::int32_t &parts);
 
 } // namespace planloom

@@ -16,10 +16,7 @@ template<> struct RuleTraits<DimensionSizeRule> {
     static constexpr std::array words{"dim"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give a size to a dimension of the inputs";
-    static Result<DimensionSizeRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const DimensionSizeRule &rule);
-    static void write(const DimensionSizeRule &rule, nlohmann::json &json);
-    static Result<DimensionSizeRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, DimensionSizeRule &rule);
 };
 
 } // namespace planloom

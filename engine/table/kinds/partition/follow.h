@@ -14,10 +14,7 @@ template<> struct RuleTraits<FollowRule> {
     static constexpr std::array words{"follow"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "have follow their producer";
-    static Result<FollowRule> parse(TextCursor &, std::string_view) { return FollowRule{}; }
-    static std::string print(const FollowRule &) { return {}; }
-    static void write(const FollowRule &, nlohmann::json &) { }
-    static Result<FollowRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &, FollowRule &) { }
 };
 
 } // namespace planloom

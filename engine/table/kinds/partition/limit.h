@@ -28,10 +28,7 @@ template<> struct RuleTraits<LimitRule> {
     static constexpr std::array words{"limit"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "limit the step";
-    static Result<LimitRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const LimitRule &rule);
-    static void write(const LimitRule &rule, nlohmann::json &json);
-    static Result<LimitRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, LimitRule &rule);
 };
 
 } // namespace planloom

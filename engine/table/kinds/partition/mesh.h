@@ -23,10 +23,7 @@ template<> struct RuleTraits<MeshRule> {
     static constexpr std::array words{"mesh"};
     static constexpr RuleShape shape = RuleShape::Plain;
     static constexpr const char *verb = "give the mesh";
-    static Result<MeshRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const MeshRule &rule);
-    static void write(const MeshRule &rule, nlohmann::json &json);
-    static Result<MeshRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, MeshRule &rule);
 };
 
 } // namespace planloom

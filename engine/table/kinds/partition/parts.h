@@ -20,10 +20,7 @@ template<> struct RuleTraits<PartsRule> {
     static constexpr std::array words{"parts"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "bound the parts of";
-    static Result<PartsRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const PartsRule &rule);
-    static void write(const PartsRule &rule, nlohmann::json &json);
-    static Result<PartsRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, PartsRule &rule);
 };
 
 } // namespace planloom

@@ -25,10 +25,7 @@ template<> struct RuleTraits<PrecisionRule> {
     static constexpr std::array words{"precision"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "give a precision to";
-    static Result<PrecisionRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const PrecisionRule &rule);
-    static void write(const PrecisionRule &rule, nlohmann::json &json);
-    static Result<PrecisionRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, PrecisionRule &rule);
 };
 
 constexpr int kPrecisionSettingCount = 7;

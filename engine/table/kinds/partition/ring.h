@@ -20,10 +20,7 @@ template<> struct RuleTraits<RingRule> {
     static constexpr std::array words{"ring"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "pass keys and values round in";
-    static Result<RingRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const RingRule &rule);
-    static void write(const RingRule &rule, nlohmann::json &json);
-    static Result<RingRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, RingRule &rule);
 };
 
 } // namespace planloom

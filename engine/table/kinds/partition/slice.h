@@ -18,10 +18,7 @@ template<> struct RuleTraits<SliceRule> {
     static constexpr std::array words{"slice"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "slice";
-    static Result<SliceRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const SliceRule &rule);
-    static void write(const SliceRule &rule, nlohmann::json &json);
-    static Result<SliceRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, SliceRule &rule);
 };
 
 } // namespace planloom

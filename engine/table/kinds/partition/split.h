@@ -30,10 +30,7 @@ template<> struct RuleTraits<OpTransRule> {
     static const char *wordOf(const OpTransRule &rule);
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "split";
-    static Result<OpTransRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OpTransRule &rule);
-    static void write(const OpTransRule &rule, nlohmann::json &json);
-    static Result<OpTransRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OpTransRule &rule);
 };
 
 } // namespace planloom

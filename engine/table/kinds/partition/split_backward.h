@@ -14,10 +14,7 @@ template<> struct RuleTraits<SplitBackwardRule> {
     static constexpr std::array words{"split-backward"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "split the backward pass of";
-    static Result<SplitBackwardRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const SplitBackwardRule &rule);
-    static void write(const SplitBackwardRule &rule, nlohmann::json &json);
-    static Result<SplitBackwardRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &, SplitBackwardRule &) { }
 };
 
 } // namespace planloom

@@ -27,10 +27,7 @@ template<> struct RuleTraits<SpreadRule> {
     static constexpr std::array words{"spread"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "spread";
-    static Result<SpreadRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const SpreadRule &rule);
-    static void write(const SpreadRule &rule, nlohmann::json &json);
-    static Result<SpreadRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, SpreadRule &rule);
 };
 
 } // namespace planloom

@@ -35,10 +35,7 @@ template<> struct RuleTraits<CommunicateRule> {
     static constexpr std::array words{"communicate"};
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "order the communication of";
-    static Result<CommunicateRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const CommunicateRule &rule);
-    static void write(const CommunicateRule &rule, nlohmann::json &json);
-    static Result<CommunicateRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, CommunicateRule &rule);
 };
 
 } // namespace planloom

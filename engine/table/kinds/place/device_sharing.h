@@ -18,10 +18,7 @@ template<> struct RuleTraits<DeviceSharingRule> {
     static const char *wordOf(const DeviceSharingRule &rule) { return words[rule.apart ? 1 : 0]; }
     static constexpr RuleShape shape = RuleShape::Open;
     static constexpr const char *verb = "keep together, or apart,";
-    static Result<DeviceSharingRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const DeviceSharingRule &rule);
-    static void write(const DeviceSharingRule &rule, nlohmann::json &json);
-    static Result<DeviceSharingRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, DeviceSharingRule &rule);
 };
 
 } // namespace planloom

@@ -27,10 +27,7 @@ template<> struct RuleTraits<OpAssignRule> {
     static constexpr std::array words{"place"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "place";
-    static Result<OpAssignRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const OpAssignRule &rule);
-    static void write(const OpAssignRule &rule, nlohmann::json &json);
-    static Result<OpAssignRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, OpAssignRule &rule);
 };
 
 } // namespace planloom

@@ -15,10 +15,7 @@ template<> struct RuleTraits<StageRule> {
     static constexpr std::array words{"stage"};
     static constexpr RuleShape shape = RuleShape::Colon;
     static constexpr const char *verb = "give a stage to";
-    static Result<StageRule> parse(TextCursor &cursor, std::string_view word);
-    static std::string print(const StageRule &rule);
-    static void write(const StageRule &rule, nlohmann::json &json);
-    static Result<StageRule> read(const nlohmann::json &json, const std::string &where);
+    static void describe(RuleForm &form, StageRule &rule);
 };
 
 } // namespace planloom

@@ -1,4 +1,4 @@
-#include "engine/table/kinds/place/beside.h"
+#include "engine/table/kinds/beside.h"
 
 #include "engine/base/words.h"
 
