@@ -1,3 +1,4 @@
+#include "engine/hardware/full_bucket.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
@@ -133,9 +134,9 @@ double Lowering::gradientSeconds(TensorId tensor, Bytes bytes) const
         : m_costs.collective(CollectiveKind::AllReduce, bytes, groupShape(m_cluster, group));
 }
 
-/// Sorts gradients into buckets, in the order in which the backward pass completes them. As every framework
-/// does (PyTorch DDP, arXiv:2006.15704, section 3.2.3), a bucket is closed once it is large enough to use the
-/// links well: here, once its latency is below a tenth of its time.
+/// Sorts gradients into buckets, in the order in which the backward pass completes them, each until it is
+/// full
+/// (`isFullBucket`).
 void Lowering::fillBuckets()
 {
     std::vector<TensorId> inOrder;
@@ -170,8 +171,8 @@ void Lowering::fillBuckets()
         const auto &[device, own] = *m_accumulators[static_cast<std::size_t>(tensor.index)].begin();
         if (!own.front().complete) // else there is nothing left to reduce
             filled += sizeOf(m_builder.buffer(device, own.front().buffer));
-        const double latency = gradientSeconds(tensor, {});
-        open = complete.atEnd() || latency >= kLatencyShare * gradientSeconds(tensor, filled);
+        open =
+            complete.atEnd() || !isFullBucket(gradientSeconds(tensor, {}), gradientSeconds(tensor, filled));
     }
 }
 

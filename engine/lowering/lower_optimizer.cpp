@@ -1,4 +1,5 @@
 #include "engine/graph/operators/weight_update.h"
+#include "engine/hardware/full_bucket.h"
 #include "engine/lowering/lowering.h"
 
 #include <algorithm>
@@ -252,8 +253,8 @@ bool Lowering::isWorthALaunch(const std::vector<DeviceId> &sources, Bytes bytes)
     if (sources.size() < 2)
         return true;
     const GroupShape group = groupShape(m_cluster, sources);
-    return m_costs.collective(CollectiveKind::AllGather, {}, group)
-        < kLatencyShare * m_costs.collective(CollectiveKind::AllGather, bytes, group);
+    return isFullBucket(m_costs.collective(CollectiveKind::AllGather, {}, group),
+        m_costs.collective(CollectiveKind::AllGather, bytes, group));
 }
 
 /// Brings what an update made to everywhere the old value is held.

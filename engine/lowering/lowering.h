@@ -321,8 +321,6 @@ private:
         bool atEnd() const { return marks.empty(); }
     };
     std::map<TensorId, Completion> m_complete{};
-    /// Of the time of what is launched together, how much may be latency.
-    static constexpr double kLatencyShare = 0.1;
     /// Gradients that are reduced together, as soon as all are complete.
     struct Bucket {
         std::int32_t block = -1; ///< The reduction's own.

@@ -1,5 +1,7 @@
 #include "engine/lowering/offload.h"
 
+#include "engine/hardware/full_bucket.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -241,13 +243,12 @@ private:
     {
         std::stable_sort(
             copies.begin(), copies.end(), [](const Copy &a, const Copy &b) { return a.at < b.at; });
-        constexpr double kLatencyShare = 0.1; // as of buckets of gradients
         const double latency = hostCopySeconds(m_costs, Bytes{}, m_class);
         std::vector<Launch> launches;
         for (Copy &each : copies) {
             const bool open = !launches.empty()
                 && (launches.back().last == each.at
-                    || latency > kLatencyShare * hostCopySeconds(m_costs, launches.back().bytes, m_class));
+                    || !isFullBucket(latency, hostCopySeconds(m_costs, launches.back().bytes, m_class)));
             if (!open)
                 launches.push_back({each.at, each.at, {}, {}});
             Launch &launch = launches.back();

@@ -2,6 +2,7 @@
 
 #include "engine/lowering/layout/layout.h"
 
+#include "engine/hardware/full_bucket.h"
 #include "engine/lowering/layout/coarse_digits.h"
 #include "engine/lowering/layout/layout_digits.h"
 #include "engine/lowering/layout/permutation.h"
@@ -382,18 +383,17 @@ private:
         return hops;
     }
 
-    /// A bucket is as large as `Lowering::fillBuckets` makes it: its latency is a tenth of its time. Each
-    /// further hop takes that again, of which a message has its share.
+    /// A bucket is just full (`isFullBucket`). Each further hop takes its latency again, of which a message
+    /// has its share.
     void fillBucket(GroupShape group)
     {
-        constexpr double kLatencyShare = 0.1;
         const auto seconds = [&](std::int64_t bytes) {
             return m_costs.collective(CollectiveKind::AllReduce, Bytes{bytes}, group);
         };
         const double latency = seconds(1);
         const std::int64_t bytes = elementCount(shapeOf(m_whole)) * m_elementBytes;
         std::int64_t bucket = std::int64_t{1} << 16;
-        while (bucket < bytes || seconds(bucket) * kLatencyShare < latency)
+        while (bucket < bytes || (latency > 0 && !isFullBucket(latency, seconds(bucket))))
             bucket *= 2;
         m_ofBucket = static_cast<double>(bytes) / static_cast<double>(bucket);
         m_hopSeconds = latency * m_ofBucket;

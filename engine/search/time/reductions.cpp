@@ -1,5 +1,6 @@
 #include "engine/search/time/reductions.h"
 
+#include "engine/hardware/full_bucket.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -16,7 +17,6 @@ namespace {
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 30;
 /// No message is larger.
 constexpr double kMostBytes = 1e13;
-constexpr double kLatencyShare = 0.1; ///< Of a full bucket.
 
 } // namespace
 
@@ -26,8 +26,8 @@ double Ending::seconds() const
     return gather > 0 ? std::max(updates + gather * last, std::max(computed, reduced) + gather) : updates;
 }
 
-/// Gradients that are reduced together, as the backward pass completes them (lowering/lower_gradients.cpp): a
-/// bucket is full once its latency is less than a tenth of its time.
+/// Gradients that are reduced together, as the backward pass completes them
+/// (lowering/lower_gradients.cpp), until their bucket is full (hardware/full_bucket.h).
 class Reductions::Buckets
 {
 public:
@@ -695,7 +695,7 @@ bool Reductions::isFull(GroupShape group, std::int64_t bytes) const
     const auto reduced = [&](std::int64_t each) {
         return m_costs.collective(CollectiveKind::AllReduce, Bytes{each}, group);
     };
-    return reduced(0) < kLatencyShare * reduced(bytes);
+    return isFullBucket(reduced(0), reduced(bytes));
 }
 
 std::int64_t Reductions::fullAt(ShardAxes sums) const
