@@ -132,7 +132,7 @@ Result<GivenSchedule> readCsv(const std::string &path)
     bool splits = false;
     for (const auto &rank : computed->schedule.ranks)
         for (const ScheduledBlock &block : rank)
-            splits = splits || block.block.pass == Pass::WeightGradient;
+            splits = splits || block.block.pass == SegmentKind::WeightGradient;
     GivenSchedule given{
         .stages = placementOf(setting, std::vector<StageBlocks>(setting.rankOf.size()), splits),
         .microBatches = setting.microBatches};

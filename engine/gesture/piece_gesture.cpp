@@ -245,17 +245,17 @@ Proposal proposePieceMove(const GestureContext &context, const PieceMove &move)
 
 namespace {
 
-Pass passOf(const BlockRef &block)
+SegmentKind passOf(const BlockRef &block)
 {
-    return block.direction == Direction::Backward ? Pass::Backward : Pass::Forward;
+    return block.direction == Direction::Backward ? SegmentKind::Backward : SegmentKind::Forward;
 }
 
 /// The rule pairs blocks of these kinds, whatever the micro-batches.
 bool pairsKinds(const InterleaveRule &rule, const BlockRef &first, const BlockRef &second)
 {
-    const auto passFits = [](Pass asked, const BlockRef &block) {
+    const auto passFits = [](SegmentKind asked, const BlockRef &block) {
         return asked == passOf(block)
-            || (asked == Pass::InputGradient && block.direction == Direction::Backward);
+            || (asked == SegmentKind::InputGradient && block.direction == Direction::Backward);
     };
     const auto laneFits = [](std::int32_t asked, const BlockRef &block) {
         return asked < 0 || block.part.lane < 0 || asked == block.part.lane;

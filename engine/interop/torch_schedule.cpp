@@ -192,10 +192,10 @@ Result<ComputedSchedule> computedSchedule(const TorchSchedule &torch)
                             + std::to_string(rankOf.at(part.stage)) + " and " + std::to_string(rank),
                         "a stage runs on one rank",
                         "line:" + std::to_string(r + 1) + ":" + std::to_string(i + 1)};
-                constexpr std::array kPasses{
-                    Pass::Forward, Pass::InputGradient, Pass::WeightGradient, Pass::Backward};
-                const Pass pass = kPasses[static_cast<std::size_t>(part.kind)];
-                if (pass == Pass::Forward)
+                constexpr std::array kPassOf{SegmentKind::Forward, SegmentKind::InputGradient,
+                    SegmentKind::WeightGradient, SegmentKind::Backward};
+                const SegmentKind pass = kPassOf[static_cast<std::size_t>(part.kind)];
+                if (pass == SegmentKind::Forward)
                     forwards[part.stage].insert(part.microBatch);
                 else
                     computed.setting.backward = true;
@@ -238,18 +238,17 @@ Result<TorchSchedule> torchSchedule(const Schedule &schedule)
         auto &actions = torch.ranks.emplace_back();
         const auto &order = schedule.ranks[r];
         const auto actionAt = [&](std::size_t i) {
-            constexpr auto kindOf = [](Pass pass) {
+            constexpr auto kindOf = [](SegmentKind pass) {
                 switch (pass) {
-                case Pass::Forward:
+                case SegmentKind::Forward:
                     return TorchActionKind::Forward;
-                case Pass::InputGradient:
+                case SegmentKind::InputGradient:
                     return TorchActionKind::InputGradient;
-                case Pass::WeightGradient:
+                case SegmentKind::WeightGradient:
                     return TorchActionKind::WeightGradient;
-                case Pass::Backward:
-                    break;
+                default:
+                    return TorchActionKind::Backward;
                 }
-                return TorchActionKind::Backward;
             };
             return TorchAction{
                 order[i].block.stage.index, kindOf(order[i].block.pass), order[i].microBatch, {}};
@@ -258,7 +257,7 @@ Result<TorchSchedule> torchSchedule(const Schedule &schedule)
         const auto takeMerged = [&](std::size_t &i) {
             TorchAction action = actionAt(i++);
             ScheduledBlock weights = order[i - 1];
-            weights.block.pass = Pass::WeightGradient;
+            weights.block.pass = SegmentKind::WeightGradient;
             if (action.kind == TorchActionKind::InputGradient && i < order.size() && order[i] == weights) {
                 action.kind = TorchActionKind::Backward;
                 ++i;

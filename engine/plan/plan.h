@@ -29,9 +29,9 @@ struct WeightSharding {
 /// exist: see `InterleaveRule`.
 struct InterleavedBlocks {
     StageId firstStage{};
-    Pass first = Pass::Forward;
+    SegmentKind first = SegmentKind::Forward;
     StageId secondStage{};
-    Pass second = Pass::Backward;
+    SegmentKind second = SegmentKind::Backward;
     std::int32_t microBatchOffset = 0;
     RowId row{};
     std::int32_t firstLane = -1; ///< See `InterleaveRule::lane`.

@@ -70,7 +70,7 @@ Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &sli
             static_cast<std::size_t>(stage < slices.size() ? slices[stage] : 1), block);
         for (std::size_t i = 0; i < all.size(); ++i)
             all[i].block.slice =
-                static_cast<std::int32_t>(block.block.pass == Pass::Forward ? i : all.size() - 1 - i);
+                static_cast<std::int32_t>(block.block.pass == SegmentKind::Forward ? i : all.size() - 1 - i);
         return all;
     };
     Schedule sliced;
@@ -116,9 +116,9 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
             "choose another number of micro-batches, or use schedule 1f1b", ""};
     const std::int32_t v = stages / p;
     const std::int32_t total = m * v;
-    const auto numbered = [&](std::int32_t rank, std::int32_t k, Pass pass) {
+    const auto numbered = [&](std::int32_t rank, std::int32_t k, SegmentKind pass) {
         const std::int32_t chunk = k / p % v;
-        const std::int32_t its = pass == Pass::Forward ? chunk : v - 1 - chunk;
+        const std::int32_t its = pass == SegmentKind::Forward ? chunk : v - 1 - chunk;
         return ScheduledBlock{{StageId{its * p + rank}, pass}, k / (p * v) * p + k % p};
     };
     Schedule schedule;
@@ -127,11 +127,11 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
         const std::int32_t warmUp =
             setting.backward ? std::min(2 * (p - rank - 1) + (v - 1) * p, total) : total;
         for (std::int32_t k = 0; k < warmUp; ++k)
-            order.push_back(numbered(rank, k, Pass::Forward));
+            order.push_back(numbered(rank, k, SegmentKind::Forward));
         for (std::int32_t k = 0; setting.backward && k < total; ++k) {
             if (warmUp + k < total)
-                order.push_back(numbered(rank, warmUp + k, Pass::Forward));
-            order.push_back(numbered(rank, k, Pass::Backward));
+                order.push_back(numbered(rank, warmUp + k, SegmentKind::Forward));
+            order.push_back(numbered(rank, k, SegmentKind::Backward));
         }
     }
     return schedule;
@@ -151,11 +151,11 @@ Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
         std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
         const std::int32_t warmUp = setting.backward ? std::min(p - rank, m) : m;
         for (std::int32_t i = 0; i < warmUp; ++i)
-            order.push_back({{StageId{rank}, Pass::Forward}, i});
+            order.push_back({{StageId{rank}, SegmentKind::Forward}, i});
         for (std::int32_t i = 0; setting.backward && i < m; ++i) {
-            const ScheduledBlock backward{{StageId{rank}, Pass::Backward}, i};
+            const ScheduledBlock backward{{StageId{rank}, SegmentKind::Backward}, i};
             if (warmUp + i < m) {
-                order.push_back({{StageId{rank}, Pass::Forward}, warmUp + i});
+                order.push_back({{StageId{rank}, SegmentKind::Forward}, warmUp + i});
                 schedule.interleaved.emplace_back(order.back(), backward);
             }
             order.push_back(backward);
@@ -176,20 +176,20 @@ Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
     Schedule schedule;
     for (std::int32_t rank = 0; rank < p; ++rank) {
         std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        const auto run = [&](Pass pass, std::int32_t microBatch) {
+        const auto run = [&](SegmentKind pass, std::int32_t microBatch) {
             if (microBatch >= 0 && microBatch < m)
                 order.push_back({{StageId{rank}, pass}, microBatch});
         };
         const std::int32_t warmUp = setting.backward ? p - rank - 1 : m;
         for (std::int32_t i = 0; i < std::min(warmUp, m); ++i)
-            run(Pass::Forward, i);
+            run(SegmentKind::Forward, i);
         for (std::int32_t i = 0; setting.backward && i < m; ++i) {
-            run(Pass::Forward, warmUp + i);
-            run(Pass::InputGradient, i);
-            run(Pass::WeightGradient, i - rank);
+            run(SegmentKind::Forward, warmUp + i);
+            run(SegmentKind::InputGradient, i);
+            run(SegmentKind::WeightGradient, i - rank);
         }
         for (std::int32_t i = std::max(m - rank, 0); setting.backward && i < m; ++i)
-            run(Pass::WeightGradient, i);
+            run(SegmentKind::WeightGradient, i);
     }
     return schedule;
 }
@@ -222,21 +222,21 @@ std::optional<Schedule> interlacedSchedule(const ScheduleSetting &setting)
     Schedule schedule;
     for (std::int32_t rank = 0; rank < p; ++rank) {
         std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        const auto run = [&](std::int32_t stage, Pass pass, std::int32_t microBatch) {
-            if (microBatch >= 0 && microBatch < m && (pass == Pass::Forward || setting.backward))
+        const auto run = [&](std::int32_t stage, SegmentKind pass, std::int32_t microBatch) {
+            if (microBatch >= 0 && microBatch < m && (pass == SegmentKind::Forward || setting.backward))
                 order.push_back({{StageId{stage}, pass}, microBatch});
         };
         for (std::int32_t period = 0; period < m + 2 * p; ++period) {
             for (std::int32_t s = 0; s < begin; ++s)
-                run(s, Pass::Forward, period);
+                run(s, SegmentKind::Forward, period);
             for (std::int32_t s = end; s < stages; ++s)
-                run(s, Pass::Forward, period - p);
+                run(s, SegmentKind::Forward, period - p);
             for (std::int32_t s = stages; s-- > end;)
-                run(s, Pass::Backward, period - p);
+                run(s, SegmentKind::Backward, period - p);
             for (std::int32_t s = begin; s-- > 0;)
-                run(s, Pass::Backward, period - 2 * p);
-            run(begin + rank, Pass::Backward, period - 2 * p + 1 + rank);
-            run(begin + rank, Pass::Forward, period - rank);
+                run(s, SegmentKind::Backward, period - 2 * p);
+            run(begin + rank, SegmentKind::Backward, period - 2 * p + 1 + rank);
+            run(begin + rank, SegmentKind::Forward, period - rank);
         }
     }
     return schedule;
@@ -260,9 +260,10 @@ Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
         for (std::int32_t i = 0; i < setting.microBatches; ++i) {
             const std::int32_t unit = i / (stages / 2); // of S / 2 micro-batches
             const std::int32_t first = 2 * stages * unit + 2 * (i % (stages / 2));
-            slots.add(rank, first + s, {{StageId{s}, Pass::Forward, 0, lane}, i});
+            slots.add(rank, first + s, {{StageId{s}, SegmentKind::Forward, 0, lane}, i});
             if (setting.backward)
-                slots.add(rank, first + 2 * stages - 1 - s, {{StageId{s}, Pass::Backward, 0, lane}, i});
+                slots.add(
+                    rank, first + 2 * stages - 1 - s, {{StageId{s}, SegmentKind::Backward, 0, lane}, i});
         }
     };
     for (std::int32_t s = 0; s < stages; ++s) {

@@ -24,13 +24,16 @@ public:
     {
     }
 
-    void forward(std::size_t half) { m_order.push_back(block(half, Pass::Forward, m_forwards[half]++)); }
+    void forward(std::size_t half)
+    {
+        m_order.push_back(block(half, SegmentKind::Forward, m_forwards[half]++));
+    }
 
     /// @param later  gradients of weights wait in a queue
     void backward(std::size_t half, bool later = false)
     {
-        m_order.push_back(block(half, Pass::InputGradient, m_backwards[half]));
-        m_weights.push_back(block(half, Pass::WeightGradient, m_backwards[half]++));
+        m_order.push_back(block(half, SegmentKind::InputGradient, m_backwards[half]));
+        m_weights.push_back(block(half, SegmentKind::WeightGradient, m_backwards[half]++));
         if (!later) {
             m_order.push_back(m_weights.back());
             m_weights.pop_back();
@@ -51,7 +54,7 @@ public:
         forward(forwardHalf);
         const ScheduledBlock first = m_order.back();
         m_schedule.interleaved.emplace_back(
-            first, block(backwardHalf, Pass::InputGradient, m_backwards[backwardHalf]));
+            first, block(backwardHalf, SegmentKind::InputGradient, m_backwards[backwardHalf]));
         backward(backwardHalf);
     }
 
@@ -101,7 +104,7 @@ public:
     }
 
 private:
-    ScheduledBlock block(std::size_t half, Pass pass, std::int32_t microBatch) const
+    ScheduledBlock block(std::size_t half, SegmentKind pass, std::int32_t microBatch) const
     {
         BlockKey key = m_halves[half];
         key.pass = pass;
@@ -144,8 +147,8 @@ Result<Schedule> dualPipeSchedule(const ScheduleSetting &setting)
     for (std::int32_t r = 0; r < p; ++r) {
         const bool second = r >= p / 2;
         // What enters at the nearer end: lane 0 of the first half, lane 1 of the second.
-        const BlockKey own{StageId{r}, Pass::Forward, 0, 0};
-        const BlockKey other{StageId{p - 1 - r}, Pass::Forward, 0, 1};
+        const BlockKey own{StageId{r}, SegmentKind::Forward, 0, 0};
+        const BlockKey other{StageId{p - 1 - r}, SegmentKind::Forward, 0, 1};
         DualRank rank(second ? std::array{other, own} : std::array{own, other}, schedule);
         rank.run(second ? p - 1 - r : r, p / 2, setting.microBatches);
     }

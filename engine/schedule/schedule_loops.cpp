@@ -11,7 +11,7 @@ namespace planloom {
 
 namespace {
 
-ScheduledBlock blockAt(std::int32_t stage, Pass pass, std::int32_t microBatch)
+ScheduledBlock blockAt(std::int32_t stage, SegmentKind pass, std::int32_t microBatch)
 {
     return {{StageId{stage}, pass}, microBatch};
 }
@@ -26,11 +26,11 @@ Schedule inTurnSchedule(const ScheduleSetting &setting, const std::vector<std::i
         auto &order = schedule.ranks.emplace_back();
         std::int32_t next = 0;
         for (; next < (setting.backward ? std::min(ahead[at(rank)], m) : m); ++next)
-            order.push_back(blockAt(rank, Pass::Forward, next));
+            order.push_back(blockAt(rank, SegmentKind::Forward, next));
         for (std::int32_t done = 0; setting.backward && done < m; ++done) {
-            order.push_back(blockAt(rank, Pass::Backward, done));
+            order.push_back(blockAt(rank, SegmentKind::Backward, done));
             if (next < m)
-                order.push_back(blockAt(rank, Pass::Forward, next++));
+                order.push_back(blockAt(rank, SegmentKind::Forward, next++));
         }
     }
     return schedule;
@@ -92,10 +92,10 @@ Result<Schedule> breadthFirstSchedule(const ScheduleSetting &setting)
         auto &order = schedule.ranks.emplace_back();
         for (std::int32_t s = rank; s < stages; s += p)
             for (std::int32_t i = 0; i < m; ++i)
-                order.push_back(blockAt(s, Pass::Forward, i));
+                order.push_back(blockAt(s, SegmentKind::Forward, i));
         for (std::int32_t s = stages - p + rank; setting.backward && s >= 0; s -= p)
             for (std::int32_t i = 0; i < m; ++i)
-                order.push_back(blockAt(s, Pass::Backward, i));
+                order.push_back(blockAt(s, SegmentKind::Backward, i));
     }
     return schedule;
 }
@@ -127,9 +127,9 @@ Result<Schedule> oneFOneBPlusSchedule(const ScheduleSetting &setting)
     SlotTable slots(p);
     for (std::int32_t x = 0; x < p; ++x)
         for (std::int32_t i = 0; i < setting.microBatches; ++i) {
-            slots.add(x, forwardStep(x, i), blockAt(narrow[at(x)], Pass::Forward, i));
+            slots.add(x, forwardStep(x, i), blockAt(narrow[at(x)], SegmentKind::Forward, i));
             if (setting.backward)
-                slots.add(x, backwardStep(x, i), blockAt(narrow[at(x)], Pass::Backward, i));
+                slots.add(x, backwardStep(x, i), blockAt(narrow[at(x)], SegmentKind::Backward, i));
         }
     for (std::int32_t s = 0; s < stages; ++s) {
         if (!setting.isWide(s))
@@ -143,9 +143,9 @@ Result<Schedule> oneFOneBPlusSchedule(const ScheduleSetting &setting)
             const double forward = forwardStep(x, i) + (isLast ? share : share - 0.5);
             const double backward = isLast ? backwardStep(x, i) - share : backwardStep(x, i) + 0.5 - share;
             for (std::int32_t rank = 0; rank < p; ++rank) {
-                slots.add(rank, forward, blockAt(s, Pass::Forward, i));
+                slots.add(rank, forward, blockAt(s, SegmentKind::Forward, i));
                 if (setting.backward)
-                    slots.add(rank, backward, blockAt(s, Pass::Backward, i));
+                    slots.add(rank, backward, blockAt(s, SegmentKind::Backward, i));
             }
         }
     }
@@ -181,7 +181,7 @@ Result<Schedule> recyclingSchedule(const ScheduleSetting &setting)
         base = firstFree(base, 0);
         for (std::int32_t rank = 0; rank < p; ++rank)
             for (std::int32_t i = 0; i < setting.microBatches; ++i)
-                slots.add(rank, base + rank + period * i, blockAt(pass * p + rank, Pass::Forward, i));
+                slots.add(rank, base + rank + period * i, blockAt(pass * p + rank, SegmentKind::Forward, i));
         base += p;
     }
     // On rank r it is (p - 1 - r) passes slots later, which is r - (p - 1) in the period.
@@ -189,7 +189,7 @@ Result<Schedule> recyclingSchedule(const ScheduleSetting &setting)
     for (std::int32_t rank = 0; rank < p && setting.backward; ++rank)
         for (std::int32_t i = 0; i < setting.microBatches; ++i)
             slots.add(rank, base + (p - 1 - rank) * passes + period * i,
-                blockAt((passes - 1) * p + rank, Pass::Backward, i));
+                blockAt((passes - 1) * p + rank, SegmentKind::Backward, i));
     return slots.schedule();
 }
 
@@ -232,7 +232,7 @@ Result<Schedule> hanayoSchedule(const ScheduleSetting &setting)
                 continue;
             const std::int32_t own = step[at(best)]++;
             schedule.ranks[at(rank)].push_back(
-                blockAt(stageOf(own), own < stages ? Pass::Forward : Pass::Backward, best));
+                blockAt(stageOf(own), own < stages ? SegmentKind::Forward : SegmentKind::Backward, best));
             const std::int32_t end = now + (own < stages ? 1 : 2);
             freeAt[at(rank)] = end;
             readyAt[at(best)] = end;

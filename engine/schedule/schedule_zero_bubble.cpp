@@ -28,7 +28,7 @@ struct RankOrder {
     std::vector<ScheduledBlock> &order;
     std::int32_t microBatches = 0;
 
-    void add(std::int32_t stage, Pass pass, std::int32_t microBatch)
+    void add(std::int32_t stage, SegmentKind pass, std::int32_t microBatch)
     {
         if (microBatch >= 0 && microBatch < microBatches)
             order.push_back({{StageId{stage}, pass}, microBatch});
@@ -43,7 +43,7 @@ Schedule forwardWave(const ScheduleSetting &setting)
         for (std::int32_t i = 0; i < setting.microBatches; ++i)
             slots.add(setting.rankOf[s],
                 static_cast<double>(s) + 2 * i + (s >= at(setting.rankCount) ? 0.5 : 0),
-                {{StageId{static_cast<std::int32_t>(s)}, Pass::Forward}, i});
+                {{StageId{static_cast<std::int32_t>(s)}, SegmentKind::Forward}, i});
     return slots.schedule();
 }
 
@@ -154,11 +154,11 @@ Result<Schedule> buildingBlocks(const ScheduleSetting &setting, ScheduleKind kin
         const std::array stages{StageId{r}, StageId{2 * p - 1 - r}, StageId{2 * p - 1 - r}, StageId{r}};
         for (std::int32_t i = 0; i < setting.microBatches; ++i)
             for (std::size_t leg = 0; leg < 4; ++leg) {
-                const Pass pass = leg < 2 ? Pass::Forward : Pass::InputGradient;
+                const SegmentKind pass = leg < 2 ? SegmentKind::Forward : SegmentKind::InputGradient;
                 table.add(r, block.passes[leg] + kPeriod * i, {{stages[leg], pass}, i});
                 if (leg >= 2)
-                    table.add(
-                        r, block.weights[leg - 2] + kPeriod * i, {{stages[leg], Pass::WeightGradient}, i});
+                    table.add(r, block.weights[leg - 2] + kPeriod * i,
+                        {{stages[leg], SegmentKind::WeightGradient}, i});
             }
     }
     return table.schedule();
@@ -179,11 +179,11 @@ Result<Schedule> zeroBubbleH2Schedule(const ScheduleSetting &setting)
         RankOrder order{schedule.ranks.emplace_back(), m};
         const std::int32_t ahead = setting.backward ? 2 * (setting.rankCount - rank) - 1 : m;
         for (std::int32_t i = 0; i < ahead; ++i)
-            order.add(rank, Pass::Forward, i);
+            order.add(rank, SegmentKind::Forward, i);
         for (std::int32_t i = 0; setting.backward && i < m + 2 * rank; ++i) {
-            order.add(rank, Pass::InputGradient, i);
-            order.add(rank, Pass::WeightGradient, i - 2 * rank);
-            order.add(rank, Pass::Forward, ahead + i);
+            order.add(rank, SegmentKind::InputGradient, i);
+            order.add(rank, SegmentKind::WeightGradient, i - 2 * rank);
+            order.add(rank, SegmentKind::Forward, ahead + i);
         }
     }
     return schedule;
@@ -217,13 +217,13 @@ Result<Schedule> zeroBubbleVSchedule(const ScheduleSetting &setting)
         std::array<std::int32_t, 2> backwards{};
         std::array<std::int32_t, 2> weights{};
         const auto runF = [&](std::size_t chunk) {
-            order.add(stage[chunk], Pass::Forward, forwards[chunk]++);
+            order.add(stage[chunk], SegmentKind::Forward, forwards[chunk]++);
         };
         const auto runB = [&](std::size_t chunk) {
-            order.add(stage[chunk], Pass::InputGradient, backwards[chunk]++);
+            order.add(stage[chunk], SegmentKind::InputGradient, backwards[chunk]++);
         };
         const auto runW = [&](std::size_t chunk) {
-            order.add(stage[chunk], Pass::WeightGradient, weights[chunk]++);
+            order.add(stage[chunk], SegmentKind::WeightGradient, weights[chunk]++);
         };
         for (std::int32_t i = 0; i < 2 * (p - r) - 1; ++i)
             runF(0);

@@ -13,8 +13,8 @@ namespace {
 QColor colourOf(const Palette &palette, const BlockKey &key)
 {
     QColor colour =
-        directionColour(palette, key.pass == Pass::Forward ? Direction::Forward : Direction::Backward);
-    if (key.pass == Pass::WeightGradient)
+        directionColour(palette, key.pass == SegmentKind::Forward ? Direction::Forward : Direction::Backward);
+    if (key.pass == SegmentKind::WeightGradient)
         colour = mixed(palette.surface, colour, 0.5);
     return key.lane > 0 ? mixed(palette.text, colour, 0.65) : colour;
 }

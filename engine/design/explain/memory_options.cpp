@@ -78,12 +78,12 @@ std::vector<MemorySaving> offerSavings(
     const auto own = blocksByKey(stages);
     const std::set<StageId> parts = stagesInParts(stages);
     for (const auto &[key, block] : own) {
-        if (key.pass != Pass::Forward || parts.count(key.stage) > 0)
+        if (key.pass != SegmentKind::Forward || parts.count(key.stage) > 0)
             continue;
         BlockKey back = key; // the first of the passes back needs what was not held
-        back.pass = Pass::InputGradient;
+        back.pass = SegmentKind::InputGradient;
         if (own.count(back) == 0)
-            back.pass = Pass::Backward;
+            back.pass = SegmentKind::Backward;
         const auto until = own.find(back);
         if (until == own.end())
             continue;

@@ -225,9 +225,11 @@ Proposal proposeUnitMove(const GestureContext &context, const ExecutionPlan &exe
     if (const auto row = scheduleRowAt(table, execution.microBatches))
         schedule = std::get<ScheduleRule>(table.rows[at(row->index)].rule).order; // empty if it has a name
     const auto matches = [](const ScheduledBlock &block, const BlockRef &ref) {
-        const bool backward = block.block.pass == Pass::Backward || block.block.pass == Pass::InputGradient;
+        const bool backward =
+            block.block.pass == SegmentKind::Backward || block.block.pass == SegmentKind::InputGradient;
         return block.block.stage == ref.stage && block.microBatch == ref.microBatch
-            && block.block.pass != Pass::WeightGradient && backward == (ref.direction == Direction::Backward)
+            && block.block.pass != SegmentKind::WeightGradient
+            && backward == (ref.direction == Direction::Backward)
             && ref.part.holds(block.block.lane, block.block.slice);
     };
     const auto holds = [&](const BlockRef &ref) {

@@ -391,8 +391,7 @@ private:
         std::map<BlockKey, double> byKey;
         for (std::size_t b = 0; b < blocks.size(); ++b)
             if (isPass(blocks[b].kind))
-                byKey[BlockKey{blocks[b].stage, passOf(blocks[b].kind), blocks[b].slice, blocks[b].lane}] =
-                    seconds[b];
+                byKey[keyOf(blocks[b])] = seconds[b];
         std::vector<std::int64_t> copies(stages.keys.size(), 0);
         for (std::size_t b = 0; b < copies.size(); ++b)
             if (stages.keys[b])

@@ -136,7 +136,7 @@ StagePlacement placementOfBlocks(const std::vector<BlockInfo> &blocks,
             : block.kind != SegmentKind::Forward;
         own.memory = most[at(group)] / share * (block.kind == SegmentKind::Forward ? 1 : last ? -1 : 0);
         placement.blocks.push_back(std::move(own));
-        built.keys.push_back(BlockKey{block.stage, passOf(block.kind), block.slice, block.lane});
+        built.keys.push_back(keyOf(block));
     }
     std::set<PlacementEdge> edges;
     const auto link = [&](std::int32_t earlier, std::int32_t later, std::int32_t distance) {

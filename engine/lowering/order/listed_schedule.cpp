@@ -25,7 +25,7 @@ DeviceOrder orderOf(const DeviceProgram &program)
         if (!isPass(segment.kind))
             continue;
         const ScheduledBlock block{
-            {segment.stage, passOf(segment.kind), segment.slice, segment.lane}, entry.microBatch};
+            {segment.stage, segment.kind, segment.slice, segment.lane}, entry.microBatch};
         if (entry.begin == 0) {
             order.blocks.push_back(block);
             if (open && !paused) {
@@ -45,20 +45,6 @@ DeviceOrder orderOf(const DeviceProgram &program)
 }
 
 } // namespace
-
-Pass passOf(SegmentKind kind)
-{
-    switch (kind) {
-    case SegmentKind::Backward:
-        return Pass::Backward;
-    case SegmentKind::InputGradient:
-        return Pass::InputGradient;
-    case SegmentKind::WeightGradient:
-        return Pass::WeightGradient;
-    default:
-        return Pass::Forward;
-    }
-}
 
 Schedule listedScheduleOf(const ExecutionPlan &plan)
 {

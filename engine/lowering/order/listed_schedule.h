@@ -5,9 +5,6 @@
 
 namespace planloom {
 
-/// The pass that a segment is of; Forward for those of none.
-Pass passOf(SegmentKind kind);
-
 /// The order in which a plan's devices run their blocks, as a `schedule` row lists it: devices that run the
 /// same are one rank, and blocks that run side by side are interleaved. O(schedule)
 Schedule listedScheduleOf(const ExecutionPlan &plan);

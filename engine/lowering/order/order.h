@@ -28,6 +28,12 @@ struct BlockInfo {
     std::vector<std::int32_t> cuts{}; ///< Marks behind what it communicates, ascending: where it may be cut.
 };
 
+/// What schedules and rows call a pass.
+inline BlockKey keyOf(const BlockInfo &pass)
+{
+    return {pass.stage, pass.kind, pass.slice, pass.lane};
+}
+
 /// Of a transfer: it carries what a backward pass makes (QueueKind::PipelineBack).
 inline bool goesBack(const BlockInfo &transfer, const std::vector<BlockInfo> &blocks)
 {

@@ -102,29 +102,6 @@ const char *nameOf(UnitShare share)
     return kNames[static_cast<std::size_t>(share)];
 }
 
-const char *nameOf(SegmentKind kind)
-{
-    static constexpr std::array<const char *, 8> kNames{"prologue", "forward", "backward", "input-gradient",
-        "weight-gradient", "transfer", "reduce", "optimizer"};
-    return kNames[static_cast<std::size_t>(kind)];
-}
-
-bool isBackward(SegmentKind kind)
-{
-    return kind == SegmentKind::Backward || kind == SegmentKind::InputGradient
-        || kind == SegmentKind::WeightGradient;
-}
-
-bool isPass(SegmentKind kind)
-{
-    return kind == SegmentKind::Forward || isBackward(kind);
-}
-
-bool isOfUpdate(SegmentKind kind)
-{
-    return kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
-}
-
 bool updatesInPlace(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
     std::int32_t output)
 {

@@ -12,6 +12,7 @@
 #include "engine/graph/operators/mask.h"
 #include "engine/graph/precision.h"
 #include "engine/table/kinds/order/lanes.h"
+#include "engine/table/kinds/order/segment_kind.h"
 #include "engine/table/kinds/order/weight_versions.h"
 
 #include <cstdint>
@@ -195,24 +196,6 @@ QueueKind queueOf(const Instruction &instruction);
 
 /// It sends to another stage: what `Cluster::blockingSends` is about.
 bool sendsToStage(const Instruction &instruction);
-
-enum class SegmentKind : std::uint8_t {
-    Prologue, ///< Once per step, first: what is needed whole from the whole batch.
-    Forward, ///< Once per micro-batch.
-    Backward,
-    InputGradient, ///< Of a stage whose backward pass is split: all of it but what a WeightGradient runs.
-    WeightGradient, ///< Gradients of weights, and of what is made of weights alone; behind the InputGradient.
-    Transfer, ///< Once per micro-batch: sends and receives between stages.
-    Reduce, ///< Once per update: gradients over replicas.
-    Optimizer, ///< Once per update: optimizer operators and the new weights' way to where they are used.
-};
-const char *nameOf(SegmentKind kind); ///< "input-gradient"
-/// Backward, or one half of it.
-bool isBackward(SegmentKind kind);
-/// Computes in every micro-batch: a block that schedules order.
-bool isPass(SegmentKind kind);
-/// Runs once per update: Reduce, Optimizer.
-bool isOfUpdate(SegmentKind kind);
 
 /// A run of instructions that is repeated for every micro-batch, or runs once per step.
 struct Segment {

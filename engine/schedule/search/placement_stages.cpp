@@ -13,16 +13,17 @@ namespace planloom {
 
 namespace {
 
-std::optional<Pass> passNamed(const std::string &kind)
+std::optional<SegmentKind> passNamed(const std::string &kind)
 {
-    static const std::map<std::string, Pass, std::less<>> kPasses{{"forward", Pass::Forward},
-        {"F", Pass::Forward}, {"f", Pass::Forward}, {"fwd", Pass::Forward}, {"backward", Pass::Backward},
-        {"B", Pass::Backward}, {"b", Pass::Backward}, {"bwd", Pass::Backward},
-        {"input-gradient", Pass::InputGradient}, {"input_gradient", Pass::InputGradient},
-        {"I", Pass::InputGradient}, {"weight-gradient", Pass::WeightGradient},
-        {"weight_gradient", Pass::WeightGradient}, {"W", Pass::WeightGradient}};
-    const auto found = kPasses.find(kind);
-    return found == kPasses.end() ? std::nullopt : std::optional(found->second);
+    static const std::map<std::string, SegmentKind, std::less<>> kPassOf{{"forward", SegmentKind::Forward},
+        {"F", SegmentKind::Forward}, {"f", SegmentKind::Forward}, {"fwd", SegmentKind::Forward},
+        {"backward", SegmentKind::Backward}, {"B", SegmentKind::Backward}, {"b", SegmentKind::Backward},
+        {"bwd", SegmentKind::Backward}, {"input-gradient", SegmentKind::InputGradient},
+        {"input_gradient", SegmentKind::InputGradient}, {"I", SegmentKind::InputGradient},
+        {"weight-gradient", SegmentKind::WeightGradient}, {"weight_gradient", SegmentKind::WeightGradient},
+        {"W", SegmentKind::WeightGradient}};
+    const auto found = kPassOf.find(kind);
+    return found == kPassOf.end() ? std::nullopt : std::optional(found->second);
 }
 
 Error noPipeline(std::string where, std::string message, std::string advice)
@@ -94,11 +95,11 @@ private:
         const std::int32_t lane = m_lanes[at(index)];
         auto &forwards = m_forwards[lane];
         BlockKey key{StageId{static_cast<std::int32_t>(forwards.size())}, *pass, 0, lane};
-        if (*pass == Pass::Forward) {
+        if (*pass == SegmentKind::Forward) {
             forwards.push_back(index);
         } else {
             m_read.setting.backward = true;
-            m_read.splits = m_read.splits || *pass == Pass::WeightGradient;
+            m_read.splits = m_read.splits || *pass == SegmentKind::WeightGradient;
             auto its = forwards.rbegin();
             for (; its != forwards.rend(); ++its) {
                 const auto stage = static_cast<std::int32_t>(forwards.rend() - its) - 1;
@@ -177,7 +178,7 @@ private:
     std::vector<std::int32_t> m_lanes{}; ///< By block.
     PipelineOfPlacement m_read{};
     std::map<std::int32_t, std::vector<std::int32_t>> m_forwards{}; ///< By lane: the stages' blocks.
-    std::set<std::tuple<std::int32_t, std::int32_t, Pass>> m_taken{};
+    std::set<std::tuple<std::int32_t, std::int32_t, SegmentKind>> m_taken{};
 };
 
 } // namespace

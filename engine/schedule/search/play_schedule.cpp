@@ -1,20 +1,18 @@
 #include "engine/schedule/search/stage_blocks.h"
 
 #include "engine/base/ids.h"
+#include "engine/schedule/play_blocks.h"
 #include "engine/schedule/search/placement_runs.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kNotYet = -1;
-
 /// Starts what can start first, again and again, so that what is sent leaves in the order in which it is
-/// there.
+/// there; what is sent before what is computed, and of that what is on the first rank.
 class SchedulePlayer
 {
 public:
@@ -23,19 +21,9 @@ public:
         , m_placement(stages.placement)
         , m_microBatches(microBatches)
         , m_runs(stages.placement, microBatches)
-        , m_ends(at(m_runs.count()), kNotYet)
-        , m_into(stages.placement.blocks.size())
-        , m_sends(stages.placement.blocks.size())
+        , m_hasRun(at(m_runs.count()), false)
+        , m_player(playerOf(stages, m_runs, microBatches))
     {
-        for (const PlacementEdge &edge : m_placement.edges) {
-            m_into[at(edge.after)].push_back(edge);
-            if (!m_stages.keys[at(edge.after)])
-                m_sends[at(edge.before)].push_back(edge);
-        }
-        for (std::size_t b = 0; b < m_into.size(); ++b) // what is sent without waiting for anything
-            for (std::int32_t m = 0; m < m_runs.of(static_cast<std::int32_t>(b)); ++m)
-                if (!m_stages.keys[b] && m_into[b].empty())
-                    m_pending.push_back({static_cast<std::int32_t>(b), m});
     }
 
     /// Reads what every rank runs. Whole backward blocks are both their parts where the placement has those,
@@ -55,7 +43,7 @@ public:
                         "rank " + std::to_string(r) + " runs micro-batch " + std::to_string(each.microBatch)
                             + " of " + std::to_string(m_microBatches),
                         "micro-batches count from 0", "rank:" + std::to_string(r)};
-                const auto find = [&](Pass pass) {
+                const auto find = [&](SegmentKind pass) {
                     BlockKey key = each.block;
                     key.pass = pass;
                     const auto found = blockOf.find(key);
@@ -65,105 +53,95 @@ public:
                 };
                 if (find(each.block.pass))
                     continue;
-                if (each.block.pass == Pass::Backward && find(Pass::InputGradient))
-                    find(Pass::WeightGradient);
-                else if (each.block.pass == Pass::InputGradient)
-                    find(Pass::Backward);
+                if (each.block.pass == SegmentKind::Backward && find(SegmentKind::InputGradient))
+                    find(SegmentKind::WeightGradient);
+                else if (each.block.pass == SegmentKind::InputGradient)
+                    find(SegmentKind::Backward);
             }
         return {};
     }
 
     Result<std::vector<BlockStart>> play()
     {
-        while (true) {
-            PlacedRun best{-1, 0};
-            std::size_t sent = m_pending.size(); // which of the pending, if one is the best
-            std::int64_t least = std::numeric_limits<std::int64_t>::max();
-            for (std::size_t i = 0; i < m_pending.size(); ++i)
-                if (const std::int64_t start = startOf(m_pending[i]); start < least) {
-                    least = start;
-                    best = m_pending[i];
-                    sent = i;
-                }
-            for (std::size_t r = 0; r < m_order.size(); ++r)
-                if (m_next[r] < m_order[r].size() && isReady(m_order[r][m_next[r]]))
-                    if (const std::int64_t start = startOf(m_order[r][m_next[r]]); start < least) {
-                        least = start;
-                        best = m_order[r][m_next[r]];
-                        sent = m_pending.size();
-                    }
-            if (best.block < 0)
-                break;
-            if (sent < m_pending.size())
-                m_pending.erase(m_pending.begin() + static_cast<std::ptrdiff_t>(sent));
-            else
-                for (const std::int32_t device : m_placement.blocks[at(best.block)].devices)
+        for (std::size_t rank = 0; rank < m_order.size(); ++rank)
+            comesNext(rank);
+        const auto rankOf = [&](std::size_t number) {
+            const std::int32_t block = m_runs.blockOf(static_cast<std::int32_t>(number));
+            return m_stages.keys[at(block)] ? m_placement.blocks[at(block)].devices.front() : -1;
+        };
+        std::vector<BlockStart> starts;
+        while (const auto next = m_player.next(rankOf, [](std::size_t) { return true; })) {
+            const PlacedRun run = m_runs.run(static_cast<std::int32_t>(*next));
+            const PlacementBlock &own = m_placement.blocks[at(run.block)];
+            const std::int64_t start = m_player.startOf(*next);
+            starts.push_back({run.block, run.microBatch, start});
+            m_hasRun[*next] = true;
+            m_player.run(*next, start + own.time);
+            if (m_stages.keys[at(run.block)])
+                for (const std::int32_t device : own.devices) {
                     ++m_next[at(device)];
-            run(best, least);
+                    comesNext(at(device));
+                }
         }
-        if (m_starts.size() == m_ends.size())
-            return std::move(m_starts);
-        return problem();
+        if (starts.size() == m_hasRun.size())
+            return starts;
+        return problem(starts.size());
     }
 
 private:
-    std::int64_t &endOf(std::int32_t block, std::int32_t microBatch)
+    /// Blocks wait for those before them, and to come next on each of their ranks.
+    static BlockPlayer<std::int64_t> playerOf(
+        const StagePlacement &stages, const PlacementRuns &numbers, std::int32_t microBatches)
     {
-        return m_ends[at(m_runs.number(block, microBatch))];
+        const Placement &placement = stages.placement;
+        std::int32_t queues = 1;
+        for (const PlacementBlock &block : placement.blocks)
+            queues = std::max(queues, block.queue + 1);
+        std::vector<std::vector<std::int32_t>> queueSets;
+        std::vector<BlockPlayer<std::int64_t>::Run> runs;
+        for (std::size_t b = 0; b < placement.blocks.size(); ++b) {
+            const PlacementBlock &block = placement.blocks[b];
+            const auto ranks = static_cast<std::int32_t>(stages.keys[b] ? block.devices.size() : 0);
+            runs.insert(runs.end(), at(numbers.of(static_cast<std::int32_t>(b))),
+                {static_cast<std::int32_t>(b), ranks});
+            auto &set = queueSets.emplace_back();
+            for (const std::int32_t device : block.devices)
+                set.push_back(device * queues + block.queue);
+        }
+        std::vector<BlockPlayer<std::int64_t>::Link> links;
+        for (const PlacementEdge &edge : placement.edges)
+            for (std::int32_t m = 0; m < numbers.of(edge.after); ++m)
+                forEachRunBefore(placement, edge, m, microBatches, [&](std::int32_t before) {
+                    links.emplace_back(numbers.number(edge.before, before), numbers.number(edge.after, m));
+                });
+        return {std::move(runs), links, std::move(queueSets)};
+    }
+
+    bool hasRun(const PlacedRun &run) const { return m_hasRun[at(m_runs.number(run.block, run.microBatch))]; }
+
+    /// Lets the next block of a rank know, unless it is one of another rank, or has run.
+    void comesNext(std::size_t rank)
+    {
+        if (m_next[rank] == m_order[rank].size())
+            return;
+        const PlacedRun next = m_order[rank][m_next[rank]];
+        const auto &devices = m_placement.blocks[at(next.block)].devices;
+        if (!hasRun(next)
+            && std::find(devices.begin(), devices.end(), static_cast<std::int32_t>(rank)) != devices.end())
+            m_player.release(at(m_runs.number(next.block, next.microBatch)));
     }
 
     /// What a block waits for: another that has not run; -1 for nothing.
-    std::int32_t waitsFor(const PlacedRun &run)
+    std::int32_t waitsFor(const PlacedRun &run) const
     {
         std::int32_t waits = -1;
-        for (const PlacementEdge &edge : m_into[at(run.block)])
-            forEachRunBefore(m_placement, edge, run.microBatch, m_microBatches, [&](std::int32_t m) {
-                if (endOf(edge.before, m) == kNotYet)
-                    waits = edge.before;
-            });
+        for (const PlacementEdge &edge : m_placement.edges)
+            if (edge.after == run.block)
+                forEachRunBefore(m_placement, edge, run.microBatch, m_microBatches, [&](std::int32_t m) {
+                    if (!hasRun({edge.before, m}))
+                        waits = edge.before;
+                });
         return waits;
-    }
-
-    /// It has not run, comes next on all its ranks, and waits for nothing.
-    bool isReady(const PlacedRun &run)
-    {
-        const auto &devices = m_placement.blocks[at(run.block)].devices;
-        return endOf(run.block, run.microBatch) == kNotYet
-            && std::all_of(devices.begin(), devices.end(),
-                [&](std::int32_t device) {
-                    return m_next[at(device)] < m_order[at(device)].size()
-                        && m_order[at(device)][m_next[at(device)]] == run;
-                })
-            && waitsFor(run) < 0;
-    }
-
-    std::int64_t startOf(const PlacedRun &run)
-    {
-        const PlacementBlock &own = m_placement.blocks[at(run.block)];
-        std::int64_t start = 0;
-        for (const PlacementEdge &edge : m_into[at(run.block)])
-            forEachRunBefore(m_placement, edge, run.microBatch, m_microBatches,
-                [&](std::int32_t m) { start = std::max(start, endOf(edge.before, m)); });
-        for (const std::int32_t device : own.devices)
-            start = std::max(start, m_freeAt[{device, own.queue}]);
-        return start;
-    }
-
-    void run(const PlacedRun &run, std::int64_t start)
-    {
-        const PlacementBlock &own = m_placement.blocks[at(run.block)];
-        for (const std::int32_t device : own.devices)
-            m_freeAt[{device, own.queue}] = start + own.time;
-        endOf(run.block, run.microBatch) = start + own.time;
-        m_starts.push_back({run.block, run.microBatch, start});
-        for (const PlacementEdge &edge : m_sends[at(run.block)])
-            for (std::int32_t m = 0; m < m_runs.of(edge.after); ++m) {
-                bool waitsForThis = false;
-                forEachRunBefore(m_placement, edge, m, m_microBatches,
-                    [&](std::int32_t before) { waitsForThis |= before == run.microBatch; });
-                if (waitsForThis && waitsFor({edge.after, m}) < 0)
-                    m_pending.push_back({edge.after, m});
-            }
     }
 
     std::string wordsOf(std::int32_t block, std::int32_t microBatch) const
@@ -174,14 +152,14 @@ private:
             + std::to_string(microBatch);
     }
 
-    Error problem()
+    Error problem(std::size_t started) const
     {
         for (std::size_t r = 0; r < m_order.size(); ++r) {
             if (m_next[r] == m_order[r].size())
                 continue;
             const PlacedRun stuck = m_order[r][m_next[r]];
             const std::string where = "rank:" + std::to_string(r);
-            if (endOf(stuck.block, stuck.microBatch) != kNotYet)
+            if (hasRun(stuck))
                 return {ErrorCode::InvalidInput,
                     "rank " + std::to_string(r) + " runs the " + wordsOf(stuck.block, stuck.microBatch)
                         + " twice",
@@ -195,7 +173,7 @@ private:
                 "order the blocks of every rank behind what they wait for", where};
         }
         return {ErrorCode::InvalidInput,
-            "the schedule runs " + std::to_string(m_starts.size()) + " of " + std::to_string(m_ends.size())
+            "the schedule runs " + std::to_string(started) + " of " + std::to_string(m_hasRun.size())
                 + " blocks",
             "every block of every micro-batch runs once", "schedule"};
     }
@@ -204,14 +182,10 @@ private:
     const Placement &m_placement;
     std::int32_t m_microBatches = 1;
     PlacementRuns m_runs;
-    std::vector<std::int64_t> m_ends{}; ///< By run.
-    std::vector<std::vector<PlacementEdge>> m_into{};
-    std::vector<std::vector<PlacementEdge>> m_sends{}; ///< Edges to what is sent then.
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> m_freeAt{}; ///< By device and queue.
+    std::vector<bool> m_hasRun{}; ///< By run.
+    BlockPlayer<std::int64_t> m_player;
     std::vector<std::vector<PlacedRun>> m_order{}; ///< By rank.
-    std::vector<std::size_t> m_next{};
-    std::vector<PlacedRun> m_pending{}; ///< What can be sent.
-    std::vector<BlockStart> m_starts{};
+    std::vector<std::size_t> m_next{}; ///< By rank: how many of those have run.
 };
 
 } // namespace

@@ -36,7 +36,7 @@ public:
             if (s > 0)
                 last = send(last, s - 1, s, lane, m_stages[at(s - 1)].sendForward, kForwardQueue);
             last = forward[at(s)] =
-                add(s, lane, Pass::Forward, own.forward, own.hasBackward ? own.memory : 0, {last});
+                add(s, lane, SegmentKind::Forward, own.forward, own.hasBackward ? own.memory : 0, {last});
         }
         for (std::int32_t s = count - 1; s >= 0 && m_setting.backward; --s) {
             const StageBlocks &own = m_stages[at(s)];
@@ -45,11 +45,11 @@ public:
             if (s + 1 < count)
                 last = send(last, s + 1, s, lane, m_stages[at(s + 1)].sendBackward, kBackwardQueue);
             if (m_splits) {
-                last = add(s, lane, Pass::InputGradient, own.backward, 0, {last, forward[at(s)]});
-                add(s, lane, Pass::WeightGradient, own.weights, -own.memory, {last});
+                last = add(s, lane, SegmentKind::InputGradient, own.backward, 0, {last, forward[at(s)]});
+                add(s, lane, SegmentKind::WeightGradient, own.weights, -own.memory, {last});
             } else {
-                last = add(
-                    s, lane, Pass::Backward, own.backward + own.weights, -own.memory, {last, forward[at(s)]});
+                last = add(s, lane, SegmentKind::Backward, own.backward + own.weights, -own.memory,
+                    {last, forward[at(s)]});
             }
         }
     }
@@ -83,8 +83,8 @@ private:
         return index;
     }
 
-    std::int32_t add(std::int32_t stage, std::int32_t lane, Pass pass, std::int64_t time, std::int64_t memory,
-        const std::vector<std::int32_t> &after)
+    std::int32_t add(std::int32_t stage, std::int32_t lane, SegmentKind pass, std::int64_t time,
+        std::int64_t memory, const std::vector<std::int32_t> &after)
     {
         PlacementBlock block{
             .kind = nameOf(pass), .devices = ranksOf(stage, lane), .time = time, .memory = memory};

@@ -52,7 +52,7 @@ Result<TemplateExample> exampleIn(ScheduleKind kind, const ScheduleSetting &sett
     std::vector<StageBlocks> stages(setting.rankOf.size(), block);
     for (const auto &rank : schedule.ranks)
         for (const ScheduledBlock &each : rank)
-            if (each.block.pass != Pass::Forward) // 3F1B leaves out some
+            if (each.block.pass != SegmentKind::Forward) // 3F1B leaves out some
                 stages[at(each.block.stage)].hasBackward = true;
     TemplateExample example{.setting = setting};
     example.stages = placementOf(setting, stages, splitsBackward(kind));

@@ -527,7 +527,7 @@ PathBound::Way PathBound::longestWayOf(const std::vector<StageFigures> &figures,
     for (std::size_t b = 0; b < blocks.size(); ++b) {
         const auto stage = static_cast<std::size_t>(blocks[b].block.block.stage.index);
         const bool isLast = through == Through::Reductions || through == Through::Behind
-            ? stage == beside && blocks[b].block.block.pass != Pass::Forward
+            ? stage == beside && blocks[b].block.block.pass != SegmentKind::Forward
             : stage % ranks == latest % ranks;
         if (isLast)
             to = static_cast<std::int32_t>(b);

@@ -21,9 +21,9 @@ Order oneByOne(std::int32_t microBatches, bool backward)
 {
     Order order(1);
     for (std::int32_t m = 0; m < microBatches; ++m) {
-        order.front().push_back({{StageId{0}, Pass::Forward}, m});
+        order.front().push_back({{StageId{0}, SegmentKind::Forward}, m});
         if (backward)
-            order.front().push_back({{StageId{0}, Pass::Backward}, m});
+            order.front().push_back({{StageId{0}, SegmentKind::Backward}, m});
     }
     return order;
 }
@@ -48,23 +48,23 @@ LongestWay longestWay(const std::vector<PlayedBlock> &blocks, std::int32_t to, b
     LongestWay way{std::vector<StageVisits>(stages), std::vector<SendVisits>(sends)};
     for (std::int32_t at = to; at >= 0; at = blocks[static_cast<std::size_t>(at)].before) {
         const PlayedBlock &own = blocks[static_cast<std::size_t>(at)];
-        const Pass pass = own.block.block.pass;
+        const SegmentKind pass = own.block.block.pass;
         StageVisits &stage = way.stages[static_cast<std::size_t>(own.block.block.stage.index)];
         if (at != to || including) {
             if (own.waitedAhead) {
                 ++stage.ahead;
                 break; // nothing before it matters
             }
-            ++(pass == Pass::Forward               ? stage.forward
-                    : pass == Pass::WeightGradient ? stage.weights
-                                                   : stage.backward);
+            ++(pass == SegmentKind::Forward               ? stage.forward
+                    : pass == SegmentKind::WeightGradient ? stage.weights
+                                                          : stage.backward);
         }
         if (own.send >= 0 && at == to && !including) {
             way.into = own.send;
-            way.intoBackward = pass != Pass::Forward;
+            way.intoBackward = pass != SegmentKind::Forward;
         } else if (own.send >= 0) {
             SendVisits &send = way.sends[static_cast<std::size_t>(own.send)];
-            ++(pass == Pass::Forward ? send.forward : send.backward);
+            ++(pass == SegmentKind::Forward ? send.forward : send.backward);
         }
     }
     return way;
@@ -245,19 +245,19 @@ public:
         const auto s = static_cast<std::size_t>(block.block.stage.index);
         const auto m = static_cast<std::size_t>(block.microBatch);
         const StageTime &own = m_stages[s];
-        const Pass pass = block.block.pass;
+        const SegmentKind pass = block.block.pass;
         const std::size_t place = slot(s, m);
-        const bool isForward = pass == Pass::Forward;
-        if ((pass == Pass::WeightGradient && m_back[place] == kNotYet)
-            || (pass != Pass::WeightGradient && !isForward && m_forward[place] == kNotYet))
+        const bool isForward = pass == SegmentKind::Forward;
+        if ((pass == SegmentKind::WeightGradient && m_back[place] == kNotYet)
+            || (pass != SegmentKind::WeightGradient && !isForward && m_forward[place] == kNotYet))
             return false;
         Arrival input;
-        if (pass != Pass::WeightGradient && !arrived(s, m, isForward, input))
+        if (pass != SegmentKind::WeightGradient && !arrived(s, m, isForward, input))
             return false;
         const double start = std::max(m_clock[rank], input.at);
-        const double seconds = isForward   ? own.forward
-            : pass == Pass::WeightGradient ? own.weights
-                                           : own.backward + (m_splits ? 0 : own.weights);
+        const double seconds = isForward          ? own.forward
+            : pass == SegmentKind::WeightGradient ? own.weights
+                                                  : own.backward + (m_splits ? 0 : own.weights);
         double end = start + seconds;
         const bool waitsAhead = isForward && m == 0 && own.ahead > end;
         if (waitsAhead)
@@ -268,7 +268,7 @@ public:
             m_blocks->push_back({block, start, waited ? m_numbers[input.from] : m_last[rank],
                 waited ? input.send : -1, waitsAhead});
             m_last[rank] = number;
-            if (pass != Pass::WeightGradient)
+            if (pass != SegmentKind::WeightGradient)
                 m_numbers[(isForward ? 0 : m_forward.size()) + place] = number;
         }
         m_clock[rank] = end;
@@ -283,14 +283,14 @@ public:
             return true;
         }
         time.lastBackward[s] = start;
-        if (pass != Pass::WeightGradient) {
+        if (pass != SegmentKind::WeightGradient) {
             m_back[place] = end;
             time.lastInput[s] = start;
             giveOn(s, m, false, end);
         }
-        const bool isLast = !m_splits || pass == Pass::WeightGradient;
+        const bool isLast = !m_splits || pass == SegmentKind::WeightGradient;
         std::int64_t more = 0;
-        if (pass != Pass::WeightGradient) {
+        if (pass != SegmentKind::WeightGradient) {
             --m_holds[s].microBatches;
             m_holds[s].deferred += m_splits ? 1 : 0;
             more += (m_splits ? own.deferred : 0) - own.kept;
@@ -423,7 +423,7 @@ Result<PipelineTime> playPipeline(ScheduleKind schedule, const std::vector<Stage
     bool splits = false;
     for (const auto &rank : order)
         for (const ScheduledBlock &block : rank)
-            splits = splits || block.block.pass == Pass::WeightGradient;
+            splits = splits || block.block.pass == SegmentKind::WeightGradient;
     Play play(stages, sends, sendOrder, ranks, microBatches, splits, blocks);
     std::vector<std::size_t> at(order.size(), 0);
     while (const auto rank = play.woken())

@@ -228,7 +228,7 @@ TEST(ChooseSchedule, ASearchedScheduleIsAsListed)
         std::vector<std::pair<std::int32_t, std::int32_t>> listed;
         for (const auto &rank : schedule.ranks)
             for (const ScheduledBlock &block : rank)
-                if (block.block.pass == Pass::Forward && !runs.empty()
+                if (block.block.pass == SegmentKind::Forward && !runs.empty()
                     && block.block.stage.index == runs.front().first)
                     listed.emplace_back(block.block.stage.index, block.microBatch);
         EXPECT_EQ(runs, listed);
@@ -440,13 +440,13 @@ TEST(ChooseSchedule, KeepsTheRowsOfAPerson)
                 std::int32_t held = 0; // of stage 0
                 std::int32_t ahead = 0; // of stage 1
                 for (const ScheduledBlock &block : rank) {
-                    const bool backward = block.block.pass != Pass::Forward;
+                    const bool backward = block.block.pass != SegmentKind::Forward;
                     if (block.block.stage.index == 0
-                        && (!backward || block.block.pass == Pass::Backward
-                            || block.block.pass == Pass::WeightGradient))
+                        && (!backward || block.block.pass == SegmentKind::Backward
+                            || block.block.pass == SegmentKind::WeightGradient))
                         held += backward ? -1 : 1;
                     EXPECT_LE(held, 2);
-                    if (block.block.stage.index == 1 && block.block.pass != Pass::WeightGradient)
+                    if (block.block.stage.index == 1 && block.block.pass != SegmentKind::WeightGradient)
                         ahead += backward ? -1 : 1;
                     EXPECT_LE(ahead, 2); // the third forward block comes behind the first backward block
                 }

@@ -149,8 +149,8 @@ TEST(Slices, LetGradientsBeReducedBehindTheLastOfThem)
 TEST(Slices, OfInterleavedBlocksAlternate)
 {
     Schedule schedule;
-    const ScheduledBlock forward{{StageId{0}, Pass::Forward}, 1};
-    const ScheduledBlock backward{{StageId{0}, Pass::Backward}, 0};
+    const ScheduledBlock forward{{StageId{0}, SegmentKind::Forward}, 1};
+    const ScheduledBlock backward{{StageId{0}, SegmentKind::Backward}, 0};
     schedule.ranks = {{forward, backward}};
     schedule.interleaved = {{forward, backward}};
     const auto of = [](ScheduledBlock block, std::int32_t slice) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -15,6 +16,12 @@ ScheduleSetting dealtOut(std::int32_t ranks, std::int32_t chunks, std::int32_t m
     for (std::int32_t s = 0; s < ranks * chunks; ++s)
         setting.rankOf.push_back(s % ranks);
     return setting;
+}
+
+/// In `kPasses`.
+std::size_t indexOf(SegmentKind pass)
+{
+    return static_cast<std::size_t>(std::find(kPasses.begin(), kPasses.end(), pass) - kPasses.begin());
 }
 
 /// What blocks take, by pass.
@@ -38,17 +45,17 @@ std::optional<std::int64_t> makespanOf(
                 continue;
             const ScheduledBlock &block = schedule.ranks[r][next[r]];
             const std::int32_t s = block.block.stage.index;
-            const Pass pass = block.block.pass;
-            const bool forward = pass == Pass::Forward;
+            const SegmentKind pass = block.block.pass;
+            const bool forward = pass == SegmentKind::Forward;
             std::vector<ScheduledBlock> needs;
             if (forward && s > 0)
-                needs.push_back({{StageId{s - 1}, Pass::Forward}, block.microBatch});
+                needs.push_back({{StageId{s - 1}, SegmentKind::Forward}, block.microBatch});
             if (!forward)
-                needs.push_back({{StageId{s}, Pass::Forward}, block.microBatch});
-            if (!forward && pass != Pass::WeightGradient && s + 1 < stages)
+                needs.push_back({{StageId{s}, SegmentKind::Forward}, block.microBatch});
+            if (!forward && pass != SegmentKind::WeightGradient && s + 1 < stages)
                 needs.push_back({{StageId{s + 1}, pass}, block.microBatch});
-            if (pass == Pass::WeightGradient)
-                needs.push_back({{StageId{s}, Pass::InputGradient}, block.microBatch});
+            if (pass == SegmentKind::WeightGradient)
+                needs.push_back({{StageId{s}, SegmentKind::InputGradient}, block.microBatch});
             std::int64_t start = free[r];
             bool ready = true;
             for (const ScheduledBlock &need : needs) {
@@ -58,7 +65,7 @@ std::optional<std::int64_t> makespanOf(
             }
             if (!ready)
                 continue;
-            free[r] = start + times[static_cast<std::size_t>(pass)];
+            free[r] = start + times[indexOf(pass)];
             done[block] = free[r];
             ++next[r];
             --left;
@@ -106,7 +113,7 @@ std::string textOf(const std::vector<ScheduledBlock> &rank)
 {
     std::string text;
     for (const ScheduledBlock &block : rank)
-        text += (text.empty() ? "" : " ") + std::string(1, "FBBW"[static_cast<std::size_t>(block.block.pass)])
+        text += (text.empty() ? "" : " ") + std::string(1, "FBBW"[indexOf(block.block.pass)])
             + std::to_string(block.microBatch);
     return text;
 }
@@ -144,9 +151,9 @@ TEST(Schedule, ZeroBubbleH1WaitsAndHoldsAsThePaperSays)
                 for (const auto &rank : schedule->ranks) {
                     std::int32_t held = 0;
                     for (const ScheduledBlock &block : rank) {
-                        held += block.block.pass == Pass::Forward ? 1 : 0;
+                        held += block.block.pass == SegmentKind::Forward ? 1 : 0;
                         EXPECT_LE(held, p);
-                        held -= block.block.pass == Pass::WeightGradient ? 1 : 0;
+                        held -= block.block.pass == SegmentKind::WeightGradient ? 1 : 0;
                     }
                     EXPECT_EQ(held, 0);
                 }
@@ -221,7 +228,7 @@ TEST(Schedules, InterlacedRunsWideBlocksTogetherOnceAPeriod)
                     if (s == 0 || s == p + 1)
                         wide.push_back(block);
                     else
-                        held += block.block.pass == Pass::Forward ? 1 : -1;
+                        held += block.block.pass == SegmentKind::Forward ? 1 : -1;
                     most = std::max(most, held);
                 }
                 EXPECT_LE(most, 2 * (p - r) - 1);

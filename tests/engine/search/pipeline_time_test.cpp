@@ -131,7 +131,7 @@ TEST(PipelineTime, SendsOneAfterTheOtherEachWay)
     const auto play = [&](SendOrder order, std::vector<PlayedBlock> &blocks) {
         return playPipeline(ScheduleKind::OneFOneB, alike(2, 1, 1), sends, order, 2, 2, true, &blocks);
     };
-    const auto startOf = [](const std::vector<PlayedBlock> &blocks, std::int32_t stage, Pass pass,
+    const auto startOf = [](const std::vector<PlayedBlock> &blocks, std::int32_t stage, SegmentKind pass,
                              std::int32_t microBatch) {
         for (const PlayedBlock &each : blocks)
             if (each.block.block.stage.index == stage && each.block.block.pass == pass
@@ -142,14 +142,14 @@ TEST(PipelineTime, SendsOneAfterTheOtherEachWay)
     std::vector<PlayedBlock> queued;
     const auto time = play(SendOrder::Queued, queued);
     ASSERT_TRUE(time);
-    EXPECT_EQ(startOf(queued, 1, Pass::Forward, 0), 5);
-    EXPECT_EQ(startOf(queued, 1, Pass::Forward, 1), 9);
-    EXPECT_EQ(startOf(queued, 0, Pass::Backward, 0), 8) << "it does not wait for what is sent until 9";
+    EXPECT_EQ(startOf(queued, 1, SegmentKind::Forward, 0), 5);
+    EXPECT_EQ(startOf(queued, 1, SegmentKind::Forward, 1), 9);
+    EXPECT_EQ(startOf(queued, 0, SegmentKind::Backward, 0), 8) << "it does not wait for what is sent until 9";
     EXPECT_EQ(time->makespan, 13);
     std::vector<PlayedBlock> anyhow;
     const auto sooner = play(SendOrder::Any, anyhow);
     ASSERT_TRUE(sooner);
-    EXPECT_EQ(startOf(anyhow, 1, Pass::Forward, 1), 7);
+    EXPECT_EQ(startOf(anyhow, 1, SegmentKind::Forward, 1), 7);
     EXPECT_EQ(sooner->makespan, 11);
 }
 

@@ -49,6 +49,11 @@ template<> struct RandomRule<UnrollRule> {
     static UnrollRule make(RandomValues &random) { return {random.text()}; }
 };
 
+inline SegmentKind randomPass(RandomValues &random)
+{
+    return kPasses[static_cast<std::size_t>(random.number(0, 3))];
+}
+
 inline DimensionRef randomDimension(RandomValues &random)
 {
     DimensionRef ref;
@@ -158,8 +163,7 @@ template<> struct RandomRule<ScheduleRule> {
         ScheduleRule rule{ScheduleKind::Listed, {.ranks = {{}}}};
         for (int i = random.number(1, 6); i > 0; --i) {
             rule.order.ranks.back().push_back(
-                {{StageId{random.number(0, 3)}, static_cast<Pass>(random.number(0, 3)), random.number(0, 1),
-                     random.number(0, 1)},
+                {{StageId{random.number(0, 3)}, randomPass(random), random.number(0, 1), random.number(0, 1)},
                     i});
             if (random.number(0, 3) == 0)
                 rule.order.ranks.emplace_back();
@@ -287,8 +291,8 @@ template<> struct RandomRule<InFlightRule> {
 template<> struct RandomRule<InterleaveRule> {
     static InterleaveRule make(RandomValues &random)
     {
-        InterleaveRule rule{.first = static_cast<Pass>(random.number(0, 3)),
-            .second = static_cast<Pass>(random.number(0, 3)),
+        InterleaveRule rule{.first = randomPass(random),
+            .second = randomPass(random),
             .stage = random.number(-1, 3),
             .microBatchOffset = random.number(-3, 3)};
         rule.secondStage = rule.stage < 0 ? -1 : random.number(0, 3);

@@ -8,8 +8,14 @@ namespace planloom {
 
 namespace {
 
-constexpr std::string_view kPassLetters = "FBIW"; ///< In the order of `Pass`.
+constexpr std::string_view kPassLetters = "FBIW"; ///< In the order of `kPasses`.
 constexpr std::int32_t kMostIndex = 1 << 20;
+
+char letterOf(SegmentKind pass)
+{
+    return kPassLetters[static_cast<std::size_t>(
+        std::find(kPasses.begin(), kPasses.end(), pass) - kPasses.begin())];
+}
 
 /// Takes a number off the front.
 std::optional<std::int32_t> takeIndex(std::string_view &text)
@@ -34,7 +40,7 @@ std::optional<ScheduledBlock> blockFrom(std::string_view text)
     if (!microBatch)
         return std::nullopt;
     block.block.stage = StageId{*stage};
-    block.block.pass = static_cast<Pass>(pass);
+    block.block.pass = kPasses[pass];
     block.microBatch = *microBatch;
     for (const auto &[mark, value] :
         {std::pair('.', &block.block.slice), std::pair('@', &block.block.lane)}) {
@@ -54,8 +60,8 @@ std::optional<ScheduledBlock> blockFrom(std::string_view text)
 std::string toString(const ScheduledBlock &block)
 {
     const BlockKey &key = block.block;
-    return std::to_string(key.stage.index) + kPassLetters[static_cast<std::size_t>(key.pass)]
-        + std::to_string(block.microBatch) + (key.slice == 0 ? "" : "." + std::to_string(key.slice))
+    return std::to_string(key.stage.index) + letterOf(key.pass) + std::to_string(block.microBatch)
+        + (key.slice == 0 ? "" : "." + std::to_string(key.slice))
         + (key.lane == 0 ? "" : "@" + std::to_string(key.lane));
 }
 

@@ -16,7 +16,7 @@ namespace planloom {
 /// (plan/block_places.h).
 struct BlockKey {
     StageId stage{};
-    Pass pass = Pass::Forward;
+    SegmentKind pass = SegmentKind::Forward;
     std::int32_t slice = 0;
     std::int32_t lane = 0;
     friend auto operator<=>(const BlockKey &, const BlockKey &) = default;

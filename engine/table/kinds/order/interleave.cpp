@@ -7,8 +7,6 @@ namespace planloom {
 
 namespace {
 
-constexpr std::array kAllPasses{Pass::Forward, Pass::Backward, Pass::InputGradient, Pass::WeightGradient};
-
 /// "in lane 1"; -1 where there is none.
 void laneOf(RuleForm &form, std::int32_t &lane, const std::string &prefix)
 {
@@ -22,19 +20,13 @@ void laneOf(RuleForm &form, std::int32_t &lane, const std::string &prefix)
 
 } // namespace
 
-const char *nameOf(Pass pass)
-{
-    constexpr std::array kNames{"forward", "backward", "input-gradient", "weight-gradient"};
-    return kNames[static_cast<std::size_t>(pass)];
-}
-
 void RuleTraits<InterleaveRule>::describe(RuleForm &form, InterleaveRule &rule)
 {
-    form.choice("first", rule.first, kAllPasses);
+    form.choice("first", rule.first, kPasses);
     form.numberAfter("stage", "stage", rule.stage, {"the number of a stage"});
     laneOf(form, rule.lane, "");
     form.word("with", "'with' and the other pass");
-    form.choice("second", rule.second, kAllPasses);
+    form.choice("second", rule.second, kPasses);
     const std::size_t place = form.place();
     if (form.has("stage", "second_stage", rule.secondStage != rule.stage))
         form.number("second_stage", rule.secondStage, {"the number of a stage"});

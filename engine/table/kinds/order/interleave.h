@@ -1,28 +1,19 @@
 #pragma once
 
+#include "engine/table/kinds/order/segment_kind.h"
 #include "engine/table/kinds/rule_traits.h"
 
 #include <optional>
 
 namespace planloom {
 
-/// What a stage does with a micro-batch in one go.
-enum class Pass : std::uint8_t {
-    Forward,
-    Backward, ///< All of it; of a stage whose backward pass is split, what InputGradient is.
-    InputGradient, ///< Of a stage whose backward pass is not split: all of it.
-    WeightGradient,
-};
-
-const char *nameOf(Pass pass); ///< "weight-gradient"
-
 /// Two blocks of a pipeline run side by side: each is cut where it has communicated, and the pieces run in
 /// turn, so that one computes while the other waits for what it communicates (as in DualPipe,
 /// arXiv:2412.19437, section 3.2.1): `first` of micro-batch i with `second` of micro-batch i +
 /// `microBatchOffset`, for every i where both exist. The two cannot wait for one another.
 struct InterleaveRule {
-    Pass first = Pass::Forward;
-    Pass second = Pass::Backward;
+    SegmentKind first = SegmentKind::Forward;
+    SegmentKind second = SegmentKind::Backward;
     std::int32_t stage = -1; ///< Of `first`; -1 means every stage, each with itself.
     std::int32_t secondStage = -1; ///< Of `second`; -1 if and only if `stage` is.
     std::int32_t microBatchOffset = 0;

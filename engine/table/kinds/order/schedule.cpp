@@ -71,7 +71,7 @@ bool splitsBackward(const Schedule &listed)
 {
     for (const auto &rank : listed.ranks)
         for (const ScheduledBlock &block : rank)
-            if (block.block.pass == Pass::WeightGradient)
+            if (block.block.pass == SegmentKind::WeightGradient)
                 return true;
     return false;
 }
