@@ -114,130 +114,194 @@ std::int64_t ProgramCompiler::exposedBesideProduct(const DeviceProgram &program,
     return std::max(duration - product, std::int64_t{0}) + std::min(duration, product) / kChunks;
 }
 
-CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
+/// One program at work.
+class ProgramCompiler::OneProgram
 {
-    const DeviceProgram &program = m_plan.devices[static_cast<std::size_t>(device)];
-    const std::int32_t deviceClass = m_costs.classOf(m_plan.units.deviceOf(0, DeviceId{device}));
-    CompiledProgram compiled;
-    compiled.microBatchesPerUpdate = microBatchesPerUpdate(m_plan);
-    compiled.buffers.reserve(program.buffers.size());
-    compiled.bufferBytes.reserve(program.buffers.size());
-    compiled.bufferKind.reserve(program.buffers.size());
-    std::size_t instructions = 0;
-    std::size_t operands = 0;
-    for (const Segment &segment : program.segments) {
-        instructions += segment.instructions.size();
-        for (const Instruction &instruction : segment.instructions)
-            operands += instruction.inputs.size() + instruction.outputs.size() + instruction.deaths.size();
-    }
-    compiled.instructions.reserve(instructions);
-    compiled.operands.reserve(operands);
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-        const BufferInfo &buffer = program.buffers[b];
-        const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
-        std::int32_t &count = perMicroBatch ? compiled.perMicroBatchCount : compiled.singleCount;
-        compiled.buffers.push_back({count++, perMicroBatch, buffer.staleness,
-            buffer.persistent ? buffer.versions : std::int16_t{1}});
-        compiled.bufferBytes.push_back(sizeOf(buffer).count);
-        compiled.bufferKind.push_back(buffer.memory);
-        compiled.onHost.push_back(buffer.place == MemoryPlace::Host);
-        if (buffer.persistent)
-            compiled.persistent.push_back(static_cast<std::int32_t>(b));
-    }
-
-    std::unordered_map<std::int32_t, std::int32_t> slotOfGroup, slotOfTag;
-    std::int32_t slotOfUnits = -1;
-    const auto &slots = symmetry.slots[static_cast<std::size_t>(device)];
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-        const Channel &channel = symmetry.channels[static_cast<std::size_t>(slots[s])];
-        std::int32_t &slot = channel.group >= 0 ? slotOfGroup[channel.group]
-            : channel.tag >= 0                  ? slotOfTag[channel.tag]
-                                                : slotOfUnits;
-        slot = static_cast<std::int32_t>(s);
-    }
-
-    const auto appendOperands = [&](const BufferList &buffers) {
-        for (const std::int32_t buffer : buffers) {
-            if (buffer >= 0)
-                compiled.operands.push_back(buffer);
+public:
+    OneProgram(ProgramCompiler &compiler, const Symmetry &symmetry, std::int32_t device)
+        : m_compiler(compiler)
+        , m_plan(compiler.m_plan)
+        , m_program(m_plan.devices[static_cast<std::size_t>(device)])
+        , m_deviceClass(compiler.m_costs.classOf(m_plan.units.deviceOf(0, DeviceId{device})))
+        , m_channels(symmetry.channels)
+        , m_slots(symmetry.slots[static_cast<std::size_t>(device)])
+    {
+        m_compiled.microBatchesPerUpdate = microBatchesPerUpdate(m_plan);
+        for (std::size_t s = 0; s < m_slots.size(); ++s) {
+            const Channel &channel = channelOf(s);
+            std::int32_t &slot = channel.group >= 0 ? m_slotOfGroup[channel.group]
+                : channel.tag >= 0                  ? m_slotOfTag[channel.tag]
+                                                    : m_slotOfUnits;
+            slot = static_cast<std::int32_t>(s);
         }
-    };
-    std::string key; // of the instruction at hand
-    compiled.segmentBegin.push_back(0);
-    for (const Segment &segment : program.segments) {
+    }
+
+    CompiledProgram compile()
+    {
+        reserve();
+        addBuffers();
+        m_compiled.segmentBegin.push_back(0);
+        for (const Segment &segment : m_program.segments) {
+            addSegment(segment);
+            m_compiled.segmentBegin.push_back(static_cast<std::int32_t>(m_compiled.instructions.size()));
+        }
+        return std::move(m_compiled);
+    }
+
+private:
+    const Channel &channelOf(std::size_t slot) const
+    {
+        return m_channels[static_cast<std::size_t>(m_slots[slot])];
+    }
+
+    void reserve()
+    {
+        std::size_t instructions = 0;
+        std::size_t operands = 0;
+        for (const Segment &segment : m_program.segments) {
+            instructions += segment.instructions.size();
+            for (const Instruction &instruction : segment.instructions)
+                operands +=
+                    instruction.inputs.size() + instruction.outputs.size() + instruction.deaths.size();
+        }
+        m_compiled.instructions.reserve(instructions);
+        m_compiled.operands.reserve(operands);
+        m_compiled.buffers.reserve(m_program.buffers.size());
+        m_compiled.bufferBytes.reserve(m_program.buffers.size());
+        m_compiled.bufferKind.reserve(m_program.buffers.size());
+    }
+
+    void addBuffers()
+    {
+        for (std::size_t b = 0; b < m_program.buffers.size(); ++b) {
+            const BufferInfo &buffer = m_program.buffers[b];
+            const bool perMicroBatch = buffer.perMicroBatch && !buffer.persistent;
+            std::int32_t &count = perMicroBatch ? m_compiled.perMicroBatchCount : m_compiled.singleCount;
+            m_compiled.buffers.push_back({count++, perMicroBatch, buffer.staleness,
+                buffer.persistent ? buffer.versions : std::int16_t{1}});
+            m_compiled.bufferBytes.push_back(sizeOf(buffer).count);
+            m_compiled.bufferKind.push_back(buffer.memory);
+            m_compiled.onHost.push_back(buffer.place == MemoryPlace::Host);
+            if (buffer.persistent)
+                m_compiled.persistent.push_back(static_cast<std::int32_t>(b));
+        }
+    }
+
+    /// @return where they end
+    std::int32_t addOperands(const BufferList &buffers)
+    {
+        for (const std::int32_t buffer : buffers)
+            if (buffer >= 0)
+                m_compiled.operands.push_back(buffer);
+        return static_cast<std::int32_t>(m_compiled.operands.size());
+    }
+
+    void addSegment(const Segment &segment)
+    {
         const std::vector<std::int32_t> hidden = hiddenStores(segment);
-        const std::vector<Bytes> spared = sparedBytes(program, segment.instructions);
-        std::array<Bytes, kQueueCount> buckets{}; // of the collectives joined so far
+        const std::vector<Bytes> spared = sparedBytes(m_program, segment.instructions);
+        m_buckets = {};
         for (std::size_t i = 0, nextHidden = 0; i < segment.instructions.size(); ++i) {
             const Instruction &instruction = segment.instructions[i];
             if (nextHidden < hidden.size() && static_cast<std::size_t>(hidden[nextHidden]) == i) {
                 // What it stores dies with the instruction before it, whose deaths are the last operands.
                 ++nextHidden;
-                appendOperands(instruction.deaths);
-                compiled.instructions.back().deathEnd = static_cast<std::int32_t>(compiled.operands.size());
+                m_compiled.instructions.back().deathEnd = addOperands(instruction.deaths);
                 continue;
             }
-            CompiledInstruction &entry = compiled.instructions.emplace_back();
-            entry.origin = static_cast<std::int32_t>(i);
-            entry.kind = instruction.kind;
-            entry.queue = queueOf(instruction);
-            entry.waits = instruction.waits;
-            entry.paired =
-                instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
-            entry.inputBegin = static_cast<std::int32_t>(compiled.operands.size());
-            appendOperands(instruction.inputs);
-            entry.outputBegin = static_cast<std::int32_t>(compiled.operands.size());
-            appendOperands(instruction.outputs);
-            entry.deathBegin = static_cast<std::int32_t>(compiled.operands.size());
-            appendOperands(instruction.deaths);
-            entry.deathEnd = static_cast<std::int32_t>(compiled.operands.size());
-            if (const std::int64_t bytes = workspaceIn(m_plan, program, instruction); bytes > 0)
-                compiled.workspaces.emplace(
-                    static_cast<std::int32_t>(compiled.instructions.size()) - 1, bytes);
-            if (const auto kind = collectiveOf(instruction.kind)) {
-                entry.slot = entry.paired     ? slotOfTag.at(instruction.tag)
-                    : instruction.acrossUnits ? slotOfUnits
-                                              : slotOfGroup.at(instruction.group);
-                const auto channel = static_cast<std::size_t>(slots[static_cast<std::size_t>(entry.slot)]);
-                const Bytes bytes = collectiveBytes(program, instruction);
-                entry.bytes = bytes.count * timesSent(instruction);
-                // Joined ones are one launch: each takes what it adds to the whole.
-                Bytes &bucket = buckets[static_cast<std::size_t>(entry.queue)];
-                const Bytes before = instruction.joined ? bucket : Bytes{};
-                bucket = before + bytes;
-                // Both ways of a log-sum-exp: the largest first.
-                const auto takes = [&](Bytes all) {
-                    std::int64_t nanoseconds = priced(*kind, all, symmetry.channels[channel]).nanoseconds;
-                    if (needsLargestFirst(instruction))
-                        nanoseconds +=
-                            priced(CollectiveKind::AllReduce, all, symmetry.channels[channel]).nanoseconds;
-                    return nanoseconds;
-                };
-                entry.duration = takes(bucket);
-                entry.load = priced(*kind, bucket, symmetry.channels[channel]).load;
-                if (instruction.joined)
-                    entry.duration = std::max<std::int64_t>(0, entry.duration - takes(before));
-                else if (entry.load >= 0)
-                    entry.latency = std::llround(m_loads[static_cast<std::size_t>(entry.load)].latency * 1e9);
-                if (instruction.overlaps)
-                    entry.duration =
-                        exposedBesideProduct(program, segment.instructions, i, entry.duration, deviceClass);
-                entry.latency = std::min(entry.latency, entry.duration);
-                continue;
-            }
-            writeKey(m_plan, program, instruction, spared[i], deviceClass, key);
-            auto found = m_local.find(key);
-            if (found == m_local.end())
-                found = m_local
-                            .emplace(key,
-                                localDuration(m_plan, program, instruction, m_costs, spared[i], deviceClass))
-                            .first;
-            entry.duration = found->second.usual.count();
-            entry.firstDuration = found->second.first.count();
+            CompiledInstruction &entry = addInstruction(instruction, i);
+            if (const auto kind = collectiveOf(instruction.kind))
+                price(entry, *kind, segment.instructions);
+            else
+                price(entry, instruction, spared[i]);
         }
-        compiled.segmentBegin.push_back(static_cast<std::int32_t>(compiled.instructions.size()));
     }
-    return compiled;
+
+    CompiledInstruction &addInstruction(const Instruction &instruction, std::size_t origin)
+    {
+        CompiledInstruction &entry = m_compiled.instructions.emplace_back();
+        entry.origin = static_cast<std::int32_t>(origin);
+        entry.kind = instruction.kind;
+        entry.queue = queueOf(instruction);
+        entry.waits = instruction.waits;
+        entry.paired = instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
+        entry.inputBegin = static_cast<std::int32_t>(m_compiled.operands.size());
+        entry.outputBegin = addOperands(instruction.inputs);
+        entry.deathBegin = addOperands(instruction.outputs);
+        entry.deathEnd = addOperands(instruction.deaths);
+        if (const std::int64_t bytes = workspaceIn(m_plan, m_program, instruction); bytes > 0)
+            m_compiled.workspaces.emplace(
+                static_cast<std::int32_t>(m_compiled.instructions.size()) - 1, bytes);
+        return entry;
+    }
+
+    /// Of communication.
+    void price(CompiledInstruction &entry, CollectiveKind kind, const std::vector<Instruction> &instructions)
+    {
+        const auto index = static_cast<std::size_t>(entry.origin);
+        const Instruction &instruction = instructions[index];
+        entry.slot = entry.paired     ? m_slotOfTag.at(instruction.tag)
+            : instruction.acrossUnits ? m_slotOfUnits
+                                      : m_slotOfGroup.at(instruction.group);
+        const Channel &channel = channelOf(static_cast<std::size_t>(entry.slot));
+        const Bytes bytes = collectiveBytes(m_program, instruction);
+        entry.bytes = bytes.count * timesSent(instruction);
+        // Joined ones are one launch: each takes what it adds to the whole.
+        Bytes &bucket = m_buckets[static_cast<std::size_t>(entry.queue)];
+        const Bytes before = instruction.joined ? bucket : Bytes{};
+        bucket = before + bytes;
+        // Both ways of a log-sum-exp: the largest first.
+        const auto takes = [&](Bytes all) {
+            std::int64_t nanoseconds = m_compiler.priced(kind, all, channel).nanoseconds;
+            if (needsLargestFirst(instruction))
+                nanoseconds += m_compiler.priced(CollectiveKind::AllReduce, all, channel).nanoseconds;
+            return nanoseconds;
+        };
+        entry.duration = takes(bucket);
+        entry.load = m_compiler.priced(kind, bucket, channel).load;
+        if (instruction.joined)
+            entry.duration = std::max<std::int64_t>(0, entry.duration - takes(before));
+        else if (entry.load >= 0)
+            entry.latency =
+                std::llround(m_compiler.m_loads[static_cast<std::size_t>(entry.load)].latency * 1e9);
+        if (instruction.overlaps)
+            entry.duration = m_compiler.exposedBesideProduct(
+                m_program, instructions, index, entry.duration, m_deviceClass);
+        entry.latency = std::min(entry.latency, entry.duration);
+    }
+
+    /// Of what a device does alone.
+    void price(CompiledInstruction &entry, const Instruction &instruction, Bytes spared)
+    {
+        writeKey(m_plan, m_program, instruction, spared, m_deviceClass, m_key);
+        auto found = m_compiler.m_local.find(m_key);
+        if (found == m_compiler.m_local.end())
+            found = m_compiler.m_local
+                        .emplace(m_key,
+                            localDuration(
+                                m_plan, m_program, instruction, m_compiler.m_costs, spared, m_deviceClass))
+                        .first;
+        entry.duration = found->second.usual.count();
+        entry.firstDuration = found->second.first.count();
+    }
+
+    ProgramCompiler &m_compiler;
+    const ExecutionPlan &m_plan;
+    const DeviceProgram &m_program;
+    std::int32_t m_deviceClass;
+    const std::vector<Channel> &m_channels;
+    const std::vector<std::int32_t> &m_slots; ///< Of the device: its channels.
+    std::unordered_map<std::int32_t, std::int32_t> m_slotOfGroup{};
+    std::unordered_map<std::int32_t, std::int32_t> m_slotOfTag{};
+    std::int32_t m_slotOfUnits = -1;
+    std::array<Bytes, kQueueCount> m_buckets{}; ///< Of the collectives joined so far, by queue.
+    std::string m_key{}; ///< Of the instruction at hand.
+    CompiledProgram m_compiled{};
+};
+
+CompiledProgram ProgramCompiler::compile(const Symmetry &symmetry, std::int32_t device)
+{
+    return OneProgram(*this, symmetry, device).compile();
 }
 
 void addSchedule(

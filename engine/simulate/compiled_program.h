@@ -105,6 +105,7 @@ public:
     const std::vector<CommunicationLoad> &loads() const { return m_loads; }
 
 private:
+    class OneProgram;
     std::int64_t exposedBesideProduct(const DeviceProgram &program,
         const std::vector<Instruction> &instructions, std::size_t index, std::int64_t duration,
         std::int32_t deviceClass);

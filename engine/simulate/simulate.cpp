@@ -317,6 +317,87 @@ void blockOnSends(std::vector<CompiledProgram> &programs)
                 instruction.waits = instruction.blocks = true; // as `sendsToStage` says of instructions
 }
 
+/// Runs `each` for every class of devices, side by side.
+template<typename Each> void forEachClass(std::size_t classes, const Each &each)
+{
+    inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t c = begin; c < end; ++c)
+            each(c);
+    });
+}
+
+Result<void> check(const ExecutionPlan &plan, const Cluster &cluster)
+{
+    if (!plan.graph)
+        return Error{ErrorCode::InvalidInput, "the execution plan has no graph", {}, "plan"};
+    if (plan.microBatches < 1)
+        return Error{ErrorCode::InvalidInput, "the execution plan has no micro-batches", {}, "plan"};
+    if (plan.updates < 1 || plan.updates > plan.microBatches)
+        return Error{ErrorCode::InvalidInput,
+            "the execution plan updates " + std::to_string(plan.updates) + " times, expected 1 to "
+                + std::to_string(plan.microBatches),
+            {}, "plan"};
+    const std::size_t devices = plan.devices.size() * static_cast<std::size_t>(plan.units.count);
+    if (devices > static_cast<std::size_t>(cluster.deviceCount))
+        return Error{ErrorCode::InvalidInput,
+            "the plan is for " + std::to_string(devices) + " devices, the cluster has "
+                + std::to_string(cluster.deviceCount),
+            "choose a larger cluster", "cluster:" + cluster.name};
+    return {};
+}
+
+/// All of a timeline but its spans. @param withCurves  of memory, not their peaks alone
+void addFigures(Timeline &timeline, const ExecutionPlan &plan, const Symmetry &symmetry,
+    const std::vector<CompiledProgram> &programs, std::vector<DeviceTrace> &traces, bool withCurves)
+{
+    const std::size_t classes = programs.size();
+    std::vector<MemoryCurve> curves(classes);
+    std::vector<Bytes> hostPeaks(classes);
+    std::vector<Nanoseconds> busy(classes), exposed(classes);
+    std::vector<ClassTraffic> traffic(classes);
+    forEachClass(classes, [&](std::size_t c) {
+        curves[c] = memoryCurve(traces[c].memory, withCurves);
+        hostPeaks[c] = memoryCurve(std::move(traces[c].hostMemory), false).peak;
+        for (const TraceRun &run : traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)])
+            busy[c] += Nanoseconds{run.duration};
+        exposed[c] = Nanoseconds{exposedOf(traces[c].queues)};
+        traffic[c] = trafficOfClass(programs[c]);
+    });
+    for (const DeviceTrace &trace : traces)
+        timeline.step = std::max(timeline.step, Nanoseconds{trace.end});
+    timeline.units = plan.units.count;
+    timeline.symmetryClass = symmetry.deviceClass;
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);
+        timeline.memory.push_back(curves[c]);
+        timeline.hostPeak.push_back(hostPeaks[c]);
+        timeline.busy.push_back(busy[c]);
+        timeline.exposedCommunication.push_back(exposed[c]);
+        appendTraffic(timeline.traffic, traffic[c], symmetry, static_cast<std::int32_t>(d));
+    }
+}
+
+/// The curves of memory, where figures went ahead of them.
+void addCurves(Timeline &timeline, const Symmetry &symmetry, std::vector<DeviceTrace> &traces)
+{
+    std::vector<MemoryCurve> curves(traces.size());
+    forEachClass(traces.size(), [&](std::size_t c) { curves[c] = memoryCurve(traces[c].memory, true); });
+    for (std::size_t d = 0; d < timeline.memory.size(); ++d)
+        timeline.memory[d] = curves[static_cast<std::size_t>(symmetry.deviceClass[d])];
+}
+
+void addSpans(Timeline &timeline, const ExecutionPlan &plan, const Symmetry &symmetry,
+    const std::vector<DeviceTrace> &traces)
+{
+    std::vector<QueueTraces> spelled(traces.size());
+    forEachClass(traces.size(), [&](std::size_t c) {
+        std::transform(traces[c].queues.begin(), traces[c].queues.end(), spelled[c].begin(), spelledOut);
+    });
+    const SpanWriter writer(plan, symmetry, spelled);
+    timeline.deviceBegin = writer.deviceBegin();
+    writer.write(timeline.spans);
+}
+
 } // namespace
 
 Result<Timeline> simulate(
@@ -328,23 +409,7 @@ Result<Timeline> simulate(
 Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, const CostModel &costs,
     const SimulateOptions &options, std::stop_token stop)
 {
-    if (!plan.graph)
-        return Error{ErrorCode::InvalidInput, "the execution plan has no graph", {}, "plan"};
-    if (plan.microBatches < 1)
-        return Error{ErrorCode::InvalidInput, "the execution plan has no micro-batches", {}, "plan"};
-    if (plan.updates < 1 || plan.updates > plan.microBatches)
-        return Error{ErrorCode::InvalidInput,
-            "the execution plan updates " + std::to_string(plan.updates) + " times, expected 1 to "
-                + std::to_string(plan.microBatches),
-            {}, "plan"};
-    if (plan.devices.size() * static_cast<std::size_t>(plan.units.count)
-        > static_cast<std::size_t>(cluster.deviceCount))
-        return Error{ErrorCode::InvalidInput,
-            "the plan is for "
-                + std::to_string(plan.devices.size() * static_cast<std::size_t>(plan.units.count))
-                + " devices, the cluster has " + std::to_string(cluster.deviceCount),
-            "choose a larger cluster", "cluster:" + cluster.name};
-
+    TRY_VOID(check(plan, cluster));
     const Cluster unit = unitOf(cluster, plan.units);
     const bool isKnown = options.programs && *options.programs && isOf(**options.programs, plan);
     KnownPrograms known = isKnown ? **options.programs : nothingKnown(plan);
@@ -368,63 +433,20 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     TRY(std::vector<DeviceTrace> traces,
         runPrograms(programs, symmetry, places, plan.microBatches, durations, options.chains, stop));
 
-    const std::size_t classes = programs.size();
-    std::vector<MemoryCurve> curves(classes);
-    std::vector<Bytes> hostPeaks(classes);
-    std::vector<Nanoseconds> busy(classes), exposed(classes);
-    std::vector<ClassTraffic> traffic(classes);
     Timeline timeline;
     timeline.blockingSends = cluster.blockingSends;
-    inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t c = begin; c < end; ++c) {
-            curves[c] = memoryCurve(traces[c].memory, options.spans && !options.onFigures);
-            hostPeaks[c] = memoryCurve(std::move(traces[c].hostMemory), false).peak;
-            for (const TraceRun &run : traces[c].queues[static_cast<std::size_t>(QueueKind::Compute)])
-                busy[c] += Nanoseconds{run.duration};
-            exposed[c] = Nanoseconds{exposedOf(traces[c].queues)};
-            traffic[c] = trafficOfClass(programs[c]);
-        }
-    });
-    for (const DeviceTrace &trace : traces)
-        timeline.step = std::max(timeline.step, Nanoseconds{trace.end});
-
-    timeline.units = plan.units.count;
-    timeline.symmetryClass = symmetry.deviceClass;
-    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        const auto c = static_cast<std::size_t>(symmetry.deviceClass[d]);
-        timeline.memory.push_back(curves[c]);
-        timeline.hostPeak.push_back(hostPeaks[c]);
-        timeline.busy.push_back(busy[c]);
-        timeline.exposedCommunication.push_back(exposed[c]);
-        appendTraffic(timeline.traffic, traffic[c], symmetry, static_cast<std::int32_t>(d));
-    }
+    addFigures(timeline, plan, symmetry, programs, traces, options.spans && !options.onFigures);
     timeline.links = levelTraffic(timeline.traffic, plan, cluster);
     if (options.onFigures)
         options.onFigures(timeline);
-
     if (stop.stop_requested())
         return cancelled("the simulation was stopped");
-    if (options.spans && options.onFigures) {
-        inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t c = begin; c < end; ++c)
-                curves[c] = memoryCurve(traces[c].memory, true);
-        });
-        for (std::size_t d = 0; d < plan.devices.size(); ++d)
-            timeline.memory[d] = curves[static_cast<std::size_t>(symmetry.deviceClass[d])];
-    }
-    if (options.spans) {
-        std::vector<QueueTraces> spelled(classes);
-        inParallel(classes, 1, [&](std::size_t begin, std::size_t end) {
-            for (std::size_t c = begin; c < end; ++c)
-                std::transform(
-                    traces[c].queues.begin(), traces[c].queues.end(), spelled[c].begin(), spelledOut);
-        });
-        const SpanWriter writer(plan, symmetry, spelled);
-        timeline.deviceBegin = writer.deviceBegin();
-        writer.write(timeline.spans);
-    } else {
+    if (options.spans && options.onFigures)
+        addCurves(timeline, symmetry, traces);
+    if (options.spans)
+        addSpans(timeline, plan, symmetry, traces);
+    else
         timeline.deviceBegin.assign(plan.devices.size() + 1, 0);
-    }
     return timeline;
 }
 
