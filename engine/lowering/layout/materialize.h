@@ -10,7 +10,6 @@
 #include "engine/lowering/transform.h"
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -149,6 +148,8 @@ private:
         double seconds = 0;
     };
 
+    class Delivery;
+
     IndexMask wholeBox(TensorId tensor) const;
     bool perMicroBatch(std::int32_t block) const;
     std::int32_t newBuffer(const Task &task, DeviceId device, const IndexMask &box,
@@ -177,6 +178,9 @@ private:
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<CrossingChoice> chooseCrossing(const Layout &from, const Layout &to,
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task);
+    std::optional<CrossingChoice> findCrossing(const Layout &from, const Layout &to,
+        const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers,
+        const Task &task) const;
     void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
         const Task &task);
     void communicate(const Hop &hop, const std::vector<Holding> &holdings, std::vector<Holding> &next,
@@ -206,9 +210,6 @@ private:
     std::int32_t transferBlock(std::int32_t from, std::int32_t to);
     /// The set, empty if it is all there is of `box`.
     SummandSet canonical(TensorId tensor, SummandSet summands, const IndexMask &box) const;
-    std::vector<Made *> withoutOtherLanes(
-        std::vector<Made> &all, std::int32_t reader, std::deque<Made> &kept) const;
-    std::vector<Made *> byReach(TensorId tensor, Made &made, std::deque<Made> &kept) const;
     bool isOtherTurns(const Made &made) const { return made.turn >= 0 && made.turn != m_turn; }
 
     const Graph &m_graph;

@@ -211,28 +211,21 @@ std::vector<IndexMask> boxesUnder(const Layout &layout, const IndexMask &whole, 
     return boxes;
 }
 
-} // namespace
+/// Where to land: the wanted layout, one whose replicas hold slices that an all-gather joins again, or the
+/// wanted layout on one of several replicas, which passes it on.
+struct Landing {
+    Layout layout{};
+    LayoutPath after{};
+    std::vector<std::int8_t> broadcast{};
+    std::vector<IndexMask> boxes{}; ///< By consumer.
+    std::vector<std::int32_t> receivers{}; ///< Positions that take part in the crossing.
+    double afterSeconds = 0;
+    double least = 0; ///< Seconds from the crossing's begin on.
+};
 
-std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const Layout &from, const Layout &to,
-    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
+std::vector<Landing> landingsOf(const Layout &to, const IndexMask &whole, DataType dataType,
+    const std::vector<DeviceId> &consumers, const Cluster &cluster, const CostModel &costs)
 {
-    const std::int32_t origin = m_cluster.nodeOf(producers.front());
-    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, task.combination,
-        topologyOf(m_cluster, producers, origin), topologyOf(m_cluster, consumers, origin)};
-    if (const auto it = m_crossings.find(key); it != m_crossings.end())
-        return it->second;
-
-    // Where to land: the wanted layout, one whose replicas hold slices that an all-gather joins again, or the
-    // wanted layout on one of several replicas, which passes it on.
-    struct Landing {
-        Layout layout;
-        LayoutPath after;
-        std::vector<std::int8_t> broadcast{};
-        std::vector<IndexMask> boxes{}; ///< By consumer.
-        std::vector<std::int32_t> receivers{}; ///< Positions that take part in the crossing.
-        double afterSeconds = 0;
-        double least = 0; ///< Seconds from the crossing's begin on.
-    };
     std::vector<Landing> landings{{to, {}}};
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<std::int8_t> replicas;
@@ -244,28 +237,48 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             replicas.push_back(digit);
     }
     for (std::uint32_t subset = 1; subset < (1u << std::min<std::size_t>(replicas.size(), 6)); ++subset) {
-        landings.push_back({to, {}});
+        std::vector<std::int8_t> chosen;
+        std::int64_t slices = 1;
         for (std::size_t r = 0; r < replicas.size(); ++r)
-            if (subset >> r & 1u)
-                landings.back().broadcast.push_back(replicas[r]);
-        for (std::size_t dimension = 0; dimension < task.whole.ranges.size(); ++dimension) {
+            if (subset >> r & 1u) {
+                chosen.push_back(replicas[r]);
+                slices *= radices[static_cast<std::size_t>(replicas[r])];
+            }
+        landings.push_back({to, {}, chosen});
+        for (std::size_t dimension = 0; dimension < whole.ranges.size(); ++dimension) {
             Layout layout = to;
-            std::int64_t parts = 1;
-            for (const std::int8_t digit : layout.dimensionDigits[dimension])
+            auto &digits = layout.dimensionDigits[dimension];
+            std::int64_t parts = slices;
+            for (const std::int8_t digit : digits)
                 parts *= radices[static_cast<std::size_t>(digit)];
-            for (std::size_t r = 0; r < replicas.size(); ++r)
-                if (subset >> r & 1u) {
-                    layout.dimensionDigits[dimension].push_back(replicas[r]);
-                    parts *= radices[static_cast<std::size_t>(replicas[r])];
-                }
-            if (task.whole.ranges[dimension].size() % parts != 0)
+            digits.insert(digits.end(), chosen.begin(), chosen.end());
+            if (whole.ranges[dimension].size() % parts != 0)
                 continue;
-            if (auto path =
-                    cheapestPath(layout, to, task.whole, task.dataType, consumers, m_cluster, m_costs))
+            if (auto path = cheapestPath(layout, to, whole, dataType, consumers, cluster, costs))
                 landings.push_back({std::move(layout), std::move(*path)});
         }
     }
+    return landings;
+}
 
+} // namespace
+
+std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const Layout &from, const Layout &to,
+    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
+{
+    const std::int32_t origin = m_cluster.nodeOf(producers.front());
+    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, task.combination,
+        topologyOf(m_cluster, producers, origin), topologyOf(m_cluster, consumers, origin)};
+    const auto [known, isNew] = m_crossings.try_emplace(std::move(key));
+    if (isNew)
+        known->second = findCrossing(from, to, producers, consumers, task);
+    return known->second;
+}
+
+std::optional<Materializer::CrossingChoice> Materializer::findCrossing(const Layout &from, const Layout &to,
+    const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task) const
+{
+    std::vector<Landing> landings = landingsOf(to, task.whole, task.dataType, consumers, m_cluster, m_costs);
     CrossingClock clock(m_cluster, m_costs, producers, consumers, task.dataType);
     for (Landing &landing : landings) {
         landing.boxes = boxesUnder(landing.layout, task.whole, consumers.size());
@@ -318,7 +331,6 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
             }
         }
     }
-    m_crossings.emplace(std::move(key), best);
     return best;
 }
 

@@ -27,7 +27,7 @@ double Ending::seconds() const
 }
 
 /// Gradients that are reduced together, as the backward pass completes them
-/// (lowering/lower_gradients.cpp), until their bucket is full (hardware/full_bucket.h).
+/// (lowering/gradient_buckets.cpp), until their bucket is full (hardware/full_bucket.h).
 class Reductions::Buckets
 {
 public:

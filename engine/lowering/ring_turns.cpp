@@ -1,122 +1,44 @@
-// Attentions whose keys and values go round (engine/plan/ring.h). What a device does in turn t, with n = 3
-// and queries i; [..] is the compute queue, the rest is under way beside it:
-//
-//     forward     shift k, v --> turn 1   [attention (i, i)]
-//                 shift k, v --> turn 2   [attention (i, i - 1)][merge]
-//                                         [attention (i, i - 2)][merge] --> y i
-//
-//     backward    shift k, v --> turn 1   [attention (i, i)] --> dk i, dv i
-//                 shift k, v --> turn 2
-//                 shift dk, dv            [attention (i, i - 1)][sum]
-//                 shift dk, dv            [attention (i, i - 2)][sum]
-//                 shift dk, dv --> home
-//
-// A shift of keys and values starts no earlier than the turn that it runs beside, so that besides its own
-// part a device never has more than that at work and the next. What arrives is kept for no other pass: it
-// comes round again.
+#include "engine/lowering/ring_turns.h"
 
+#include "engine/graph/operators/attention.h"
 #include "engine/lowering/layout/box_algebra.h"
-#include "engine/lowering/lowering.h"
-#include "engine/plan/ring.h"
 
 #include <algorithm>
-#include <map>
 
 namespace planloom {
 
-/// One run of an operator in turns.
-class Lowering::RingTurns
+RingTurns::RingTurns(OperatorEmitter &emitter, OperatorId id, std::int32_t block, bool recompute)
+    : m_emitter(emitter)
+    , m_work(emitter.m_work)
+    , m_id(id)
+    , m_block(block)
+    , m_recompute(recompute)
+    , m_op(m_work.graph.at(id))
+    , m_decision(m_work.decisionOf(id))
+    , m_parts(m_work.partsOf(id))
 {
-public:
-    RingTurns(Lowering &lowering, OperatorId id, std::int32_t block, bool recompute)
-        : m_lowering(lowering)
-        , m_id(id)
-        , m_block(block)
-        , m_recompute(recompute)
-        , m_op(lowering.m_graph.at(id))
-        , m_decision(lowering.m_plan.decisions[static_cast<std::size_t>(id.index)])
-        , m_parts(lowering.m_transformed.operators[static_cast<std::size_t>(id.index)])
-    {
-        for (Ring &ring : ringsOf(m_decision)) {
-            if (!lowering.isDue(id, ring.partOf(0, 0), block, true, -1))
-                continue; // of another lane
-            Members members(ring.size());
-            std::vector<DeviceId> devices;
-            for (std::size_t i = 0; i < ring.size(); ++i) {
-                members[i].device = m_decision.devices[static_cast<std::size_t>(ring.partOf(i, 0))];
-                members[i].passed.resize(m_op.inputs.size(), -1);
-                devices.push_back(members[i].device);
-            }
-            m_rings.push_back({std::move(ring), std::move(members), lowering.m_builder.groupOf(devices)});
+    for (Ring &ring : ringsOf(m_decision)) {
+        if (!emitter.m_blocks.isDue(id, ring.partOf(0, 0), block, true, -1))
+            continue; // of another lane
+        Members members(ring.size());
+        std::vector<DeviceId> devices;
+        for (std::size_t i = 0; i < ring.size(); ++i) {
+            members[i].device = m_decision.devices[at(ring.partOf(i, 0))];
+            members[i].passed.resize(m_op.inputs.size(), -1);
+            devices.push_back(members[i].device);
         }
+        m_rings.push_back({std::move(ring), std::move(members), m_work.builder.groupOf(devices)});
     }
-
-    Result<void> run();
-
-private:
-    struct Member {
-        DeviceId device{};
-        BufferList passed{}; ///< By input slot: what goes round and is here in this turn.
-        std::map<std::size_t, Holding> sums{}; ///< By output slot: sums that go round.
-        std::map<std::size_t, Holding> merged{}; ///< By output slot: what was merged so far.
-    };
-    using Members = std::vector<Member>;
-    struct Turning {
-        Ring ring{};
-        Members members{};
-        std::int32_t group = -1;
-    };
-
-    const TransformedPart &partAt(const Ring &ring, std::size_t member, std::size_t turn) const
-    {
-        return m_parts[static_cast<std::size_t>(ring.partOf(member, turn))];
-    }
-    std::int32_t summandOf(const TransformedPart &part, std::size_t slot) const
-    {
-        return m_lowering.m_transformed.summandBase[static_cast<std::size_t>(m_id.index)][slot]
-            + part.outputs[slot].value.index;
-    }
-    bool followsKeys(std::span<const TensorView> TransformedPart::*views, std::size_t slot) const;
-    void findWhatGoesRound();
-    bool runs(std::int32_t part) const;
-    Result<void> bringHome();
-    void shiftKeys(Turning &turning, std::size_t turn);
-    void shiftSums(Turning &turning);
-    std::int32_t arrival(const Turning &turning, std::size_t member, BufferInfo info, std::int32_t sent,
-        bool joined, bool waits);
-    std::vector<SummandSet> unrun(const Ring &ring, std::size_t member) const;
-    Result<void> takeTurn(std::size_t turn);
-    void take(Turning &turning, std::size_t member, std::size_t turn, const BufferList &outputs,
-        const std::vector<SummandSet> &besides);
-    void merge(Member &member, std::size_t slot, Holding part, Holding logarithms);
-    void handOutMerged();
-
-    Lowering &m_lowering;
-    OperatorId m_id;
-    std::int32_t m_block;
-    bool m_recompute;
-    const Operator &m_op;
-    const OperatorDecision &m_decision;
-    const std::vector<TransformedPart> &m_parts;
-    std::vector<Turning> m_rings{};
-    std::vector<bool> m_passes{}; ///< By input slot: goes round.
-    std::vector<bool>
-        m_sumsPass{}; ///< By output slot: parts of one box, of all members, are summed as it goes round.
-    std::vector<bool> m_runs{}; ///< By part.
-    std::size_t m_turns = 1; ///< Behind the last of them nobody has anything to do.
-    std::vector<std::vector<BufferList>> m_arriving{}; ///< By ring and member: `passed` of the next turn.
-    Weighing m_weighing{};
-};
+}
 
 /// Whether views of a slot are those of the keys' part alone: alike for all members of a ring, other in every
 /// part.
-bool Lowering::RingTurns::followsKeys(
-    std::span<const TensorView> TransformedPart::*views, std::size_t slot) const
+bool RingTurns::followsKeys(std::span<const TensorView> TransformedPart::*views, std::size_t slot) const
 {
     for (const Turning &turning : m_rings) {
         const auto &parts = turning.ring.parts;
         const auto viewOf = [&](std::size_t member, std::size_t keys) -> const IndexMask & {
-            return (m_parts[static_cast<std::size_t>(parts[member][keys])].*views)[slot].index;
+            return (m_parts[at(parts[member][keys])].*views)[slot].index;
         };
         for (std::size_t keys = 0; keys < parts.size(); ++keys) {
             if (keys > 0 && viewOf(0, keys) == viewOf(0, 0))
@@ -129,22 +51,21 @@ bool Lowering::RingTurns::followsKeys(
     return true;
 }
 
-void Lowering::RingTurns::findWhatGoesRound()
+void RingTurns::findWhatGoesRound()
 {
     m_passes.assign(m_op.inputs.size(), false);
     for (std::size_t slot = 0; slot < m_op.inputs.size(); ++slot) {
         const TensorId tensor = m_op.inputs[slot];
         // What the host feeds is there for everybody.
-        m_passes[slot] = tensor && !m_lowering.isLeftOut(m_id, false, slot)
-            && !m_lowering.m_uses.producers[static_cast<std::size_t>(tensor.index)].empty()
-            && followsKeys(&TransformedPart::inputs, slot);
+        m_passes[slot] = tensor && !m_work.isLeftOut(m_id, false, slot)
+            && !m_work.uses.producers[at(tensor)].empty() && followsKeys(&TransformedPart::inputs, slot);
     }
     m_sumsPass.assign(m_op.outputs.size(), false);
     for (std::size_t slot = 0; slot < m_op.outputs.size(); ++slot) {
         const TensorId tensor = m_op.outputs[slot];
-        m_sumsPass[slot] = tensor && m_lowering.isInParts(tensor) && m_weighing.by[slot] < 0
-            && combinationOf(m_op.annotation, slot) == Combination::Sum
-            && !m_lowering.isWeightGradient(tensor) && followsKeys(&TransformedPart::outputs, slot);
+        m_sumsPass[slot] = tensor && m_work.isInParts(tensor) && m_weighing.by[slot] < 0
+            && combinationOf(m_op.annotation, slot) == Combination::Sum && !m_work.isWeightGradient(tensor)
+            && followsKeys(&TransformedPart::outputs, slot);
     }
     m_turns = m_rings.front().ring.size();
     // What sees no keys adds nothing. The first turn is that of the operator's own keys, and always runs, so
@@ -152,28 +73,28 @@ void Lowering::RingTurns::findWhatGoesRound()
     m_runs.assign(m_parts.size(), true);
     bool allSummands = true;
     for (std::size_t slot = 0; slot < m_op.outputs.size(); ++slot)
-        if (m_op.outputs[slot] && !m_lowering.isLeftOut(m_id, true, slot))
+        if (m_op.outputs[slot] && !m_work.isLeftOut(m_id, true, slot))
             allSummands = allSummands && m_parts.front().outputs[slot].value.count > 1
                 && (m_weighing.by[slot] >= 0 || m_weighing.weighs[slot] || m_sumsPass[slot]
-                    || m_lowering.m_sumOf.count({m_id, slot}) > 0);
+                    || m_emitter.m_sums.has(m_id, slot));
     const AttentionSequences sequences = attentionSequences(m_op);
-    const auto o = static_cast<std::size_t>(m_id.index);
-    const BatchInfo &batch = m_lowering.m_transformed.batch;
+    const auto o = at(m_id);
+    const BatchInfo &batch = m_work.transformed.batch;
     if (!allSummands || batch.operatorDimension[o] == sequences.queries
         || batch.operatorDimension[o] == sequences.keys)
         return;
-    const auto outer = microBatchRanges(batch, m_lowering.m_graph, m_id, 0, batchCuts(m_lowering.m_plan));
+    const auto outer = microBatchRanges(batch, m_work.graph, m_id, 0, batchCuts(m_work.plan));
     for (const Turning &turning : m_rings)
         for (std::size_t member = 0; member < turning.ring.size(); ++member)
             for (std::size_t turn = 1; turn < turning.ring.size(); ++turn) {
                 const std::int32_t part = turning.ring.partOf(member, turn);
-                m_runs[static_cast<std::size_t>(part)] =
+                m_runs[at(part)] =
                     !seesNothing(m_op, partBox(m_op, m_decision.partition, part, outer).ranges);
             }
     const auto anyRuns = [this](std::size_t turn) {
         return std::any_of(m_rings.begin(), m_rings.end(), [&](const Turning &turning) {
             for (std::size_t member = 0; member < turning.ring.size(); ++member)
-                if (m_runs[static_cast<std::size_t>(turning.ring.partOf(member, turn))])
+                if (m_runs[at(turning.ring.partOf(member, turn))])
                     return true;
             return false;
         });
@@ -183,7 +104,7 @@ void Lowering::RingTurns::findWhatGoesRound()
 }
 
 /// Keys and values of the first turn, each on its device.
-Result<void> Lowering::RingTurns::bringHome()
+Result<void> RingTurns::bringHome()
 {
     for (std::size_t slot = 0; slot < m_op.inputs.size(); ++slot) {
         if (!m_passes[slot])
@@ -193,8 +114,7 @@ Result<void> Lowering::RingTurns::bringHome()
             for (std::size_t i = 0; i < turning.members.size(); ++i)
                 needs.push_back({turning.members[i].device, partAt(turning.ring, i, 0).inputs[slot].index});
         TRY(const auto buffers,
-            m_lowering.inputBuffers(
-                m_op.inputs[slot], needs, m_lowering.m_types.read(m_id, slot), m_block, m_id));
+            m_emitter.m_inputs.of(m_op.inputs[slot], needs, m_work.types.read(m_id, slot), m_block, m_id));
         std::size_t next = 0;
         for (Turning &turning : m_rings)
             for (Member &member : turning.members)
@@ -204,15 +124,15 @@ Result<void> Lowering::RingTurns::bringHome()
 }
 
 /// A buffer for what member `member` gets from the one before it, which sends `sent`.
-std::int32_t Lowering::RingTurns::arrival(
+std::int32_t RingTurns::arrival(
     const Turning &turning, std::size_t member, BufferInfo info, std::int32_t sent, bool joined, bool waits)
 {
     const DeviceId device = turning.members[member].device;
     info.persistent = false;
-    info.perMicroBatch = isPass(m_lowering.m_builder.block(m_block).kind);
-    info.memory = m_lowering.memoryOf(info.tensor);
-    const std::int32_t buffer = m_lowering.m_builder.addBuffer(device, std::move(info));
-    m_lowering.m_builder.emit(device, m_block,
+    info.perMicroBatch = m_work.runsInMicroBatches(m_block);
+    info.memory = m_work.memoryOf(info.tensor);
+    const std::int32_t buffer = m_work.builder.addBuffer(device, std::move(info));
+    m_work.builder.emit(device, m_block,
         {.kind = InstructionKind::Shift,
             .op = m_id,
             .group = turning.group,
@@ -224,7 +144,7 @@ std::int32_t Lowering::RingTurns::arrival(
 }
 
 /// Sends on what turn `turn` reads, for the next one. All of it is one launch.
-void Lowering::RingTurns::shiftKeys(Turning &turning, std::size_t turn)
+void RingTurns::shiftKeys(Turning &turning, std::size_t turn)
 {
     bool joined = false;
     std::vector<BufferList> next;
@@ -236,7 +156,7 @@ void Lowering::RingTurns::shiftKeys(Turning &turning, std::size_t turn)
         for (std::size_t i = 0; i < turning.members.size(); ++i)
             next[i][slot] = arrival(turning, i,
                 {.tensor = m_op.inputs[slot],
-                    .dataType = m_lowering.m_types.read(m_id, slot),
+                    .dataType = m_work.types.read(m_id, slot),
                     .index = partAt(turning.ring, i, turn + 1).inputs[slot].index},
                 turning.members[i].passed[slot], joined, true);
         joined = true;
@@ -245,7 +165,7 @@ void Lowering::RingTurns::shiftKeys(Turning &turning, std::size_t turn)
 }
 
 /// Sends the sums on to the member that adds to them next.
-void Lowering::RingTurns::shiftSums(Turning &turning)
+void RingTurns::shiftSums(Turning &turning)
 {
     const std::size_t n = turning.members.size();
     bool joined = false;
@@ -257,7 +177,7 @@ void Lowering::RingTurns::shiftSums(Turning &turning)
             const Member &before = turning.members[(i + n - 1) % n];
             arrived[i] = before.sums.at(slot);
             arrived[i].device = turning.members[i].device;
-            BufferInfo info = m_lowering.m_builder.buffer(before.device, before.sums.at(slot).buffer);
+            BufferInfo info = m_work.builder.buffer(before.device, before.sums.at(slot).buffer);
             arrived[i].buffer =
                 arrival(turning, i, std::move(info), turning.members[i].sums.at(slot).buffer, joined, false);
         }
@@ -268,22 +188,21 @@ void Lowering::RingTurns::shiftSums(Turning &turning)
 }
 
 /// By output slot: summands of the parts of a member, and of its keys' gradients, that do not run.
-std::vector<SummandSet> Lowering::RingTurns::unrun(const Ring &ring, std::size_t member) const
+std::vector<SummandSet> RingTurns::unrun(const Ring &ring, std::size_t member) const
 {
     std::vector<SummandSet> besides(m_op.outputs.size());
     for (std::size_t other = 0; other < ring.size(); ++other)
         for (std::size_t slot = 0; slot < besides.size(); ++slot) {
             const std::int32_t part = m_op.outputs[slot] && m_sumsPass[slot] ? ring.parts[other][member]
                                                                              : ring.parts[member][other];
-            if (m_op.outputs[slot] && !m_runs[static_cast<std::size_t>(part)])
-                besides[slot] = unionOf(
-                    besides[slot], SummandSet{summandOf(m_parts[static_cast<std::size_t>(part)], slot)});
+            if (m_op.outputs[slot] && !m_runs[at(part)])
+                besides[slot] = unionOf(besides[slot], SummandSet{summandOf(m_parts[at(part)], slot)});
         }
     return besides;
 }
 
 /// Merges a part, and its log-sum-exp, with what the member has.
-void Lowering::RingTurns::merge(Member &member, std::size_t slot, Holding part, Holding logarithms)
+void RingTurns::merge(Member &member, std::size_t slot, Holding part, Holding logarithms)
 {
     const auto by = static_cast<std::size_t>(m_weighing.by[slot]);
     const auto known = member.merged.find(slot);
@@ -292,13 +211,13 @@ void Lowering::RingTurns::merge(Member &member, std::size_t slot, Holding part, 
         member.merged[by] = std::move(logarithms);
         return;
     }
-    ProgramBuilder &builder = m_lowering.m_builder;
+    ProgramBuilder &builder = m_work.builder;
     const auto together = [&](const Holding &a, const Holding &b) {
         Holding both = a;
         both.summands = unionOf(a.summands, b.summands);
         BufferInfo info = builder.buffer(member.device, a.buffer);
         info.summands = both.summands;
-        if (m_lowering.m_transformed.summands.complete(info.tensor, both.summands, info.index))
+        if (m_work.transformed.summands.complete(info.tensor, both.summands, info.index))
             info.summands.clear();
         info.unweighed = info.unweighed && !info.summands.empty();
         both.buffer = builder.addBuffer(member.device, std::move(info));
@@ -316,8 +235,8 @@ void Lowering::RingTurns::merge(Member &member, std::size_t slot, Holding part, 
 }
 
 /// What the part of `member` in turn `turn` made.
-void Lowering::RingTurns::take(Turning &turning, std::size_t member, std::size_t turn,
-    const BufferList &outputs, const std::vector<SummandSet> &besides)
+void RingTurns::take(Turning &turning, std::size_t member, std::size_t turn, const BufferList &outputs,
+    const std::vector<SummandSet> &besides)
 {
     Member &own = turning.members[member];
     const TransformedPart &part = partAt(turning.ring, member, turn);
@@ -336,13 +255,13 @@ void Lowering::RingTurns::take(Turning &turning, std::size_t member, std::size_t
             continue;
         }
         if (!m_sumsPass[slot]) {
-            m_lowering.handOver(m_id, m_block, slot, summandOf(part, slot), std::move(made), m_parts.size());
+            m_emitter.handOver(m_id, m_block, slot, summandOf(part, slot), std::move(made), m_parts.size());
             continue;
         }
         const TensorId tensor = m_op.outputs[slot];
-        const DataType kept = m_lowering.m_types.accumulated(tensor);
-        if (m_lowering.m_builder.buffer(own.device, made.buffer).dataType != kept)
-            made.buffer = m_lowering.castBuffer(own.device, m_block, m_id, made.buffer, kept);
+        const DataType kept = m_work.types.accumulated(tensor);
+        if (m_work.builder.buffer(own.device, made.buffer).dataType != kept)
+            made.buffer = m_work.castBuffer(own.device, m_block, m_id, made.buffer, kept);
         const auto sum = own.sums.find(slot);
         if (sum == own.sums.end()) {
             own.sums[slot] = std::move(made);
@@ -350,12 +269,12 @@ void Lowering::RingTurns::take(Turning &turning, std::size_t member, std::size_t
         }
         Holding total = made;
         total.summands = unionOf(sum->second.summands, made.summands);
-        BufferInfo info = m_lowering.m_builder.buffer(own.device, made.buffer);
+        BufferInfo info = m_work.builder.buffer(own.device, made.buffer);
         info.summands = total.summands;
-        if (m_lowering.m_transformed.summands.complete(tensor, total.summands, info.index))
+        if (m_work.transformed.summands.complete(tensor, total.summands, info.index))
             info.summands.clear();
-        total.buffer = m_lowering.m_builder.addBuffer(own.device, std::move(info));
-        m_lowering.m_builder.emit(own.device, m_block,
+        total.buffer = m_work.builder.addBuffer(own.device, std::move(info));
+        m_work.builder.emit(own.device, m_block,
             {.kind = InstructionKind::Sum,
                 .op = m_id,
                 .inputs = {sum->second.buffer, made.buffer},
@@ -364,7 +283,7 @@ void Lowering::RingTurns::take(Turning &turning, std::size_t member, std::size_t
     }
 }
 
-Result<void> Lowering::RingTurns::takeTurn(std::size_t turn)
+Result<void> RingTurns::takeTurn(std::size_t turn)
 {
     m_arriving.clear();
     for (Turning &turning : m_rings) {
@@ -376,16 +295,16 @@ Result<void> Lowering::RingTurns::takeTurn(std::size_t turn)
     std::vector<std::size_t> numbers;
     for (const Turning &turning : m_rings)
         for (std::size_t i = 0; i < turning.members.size(); ++i)
-            if (const auto part = static_cast<std::size_t>(turning.ring.partOf(i, turn)); m_runs[part])
+            if (const auto part = at(turning.ring.partOf(i, turn)); m_runs[part])
                 numbers.push_back(part);
     std::vector<BufferList> inputs;
     if (!numbers.empty()) {
-        TRY(inputs, m_lowering.gatherInputs(m_id, m_block, numbers, m_passes));
+        TRY(inputs, m_emitter.m_inputs.ofParts(m_id, m_block, numbers, m_passes));
     }
     std::size_t next = 0;
     for (Turning &turning : m_rings)
         for (std::size_t i = 0; i < turning.members.size(); ++i) {
-            const auto part = static_cast<std::size_t>(turning.ring.partOf(i, turn));
+            const auto part = at(turning.ring.partOf(i, turn));
             if (!m_runs[part])
                 continue;
             BufferList &own = inputs[next++];
@@ -394,7 +313,7 @@ Result<void> Lowering::RingTurns::takeTurn(std::size_t turn)
                     own[slot] = turning.members[i].passed[slot];
             const auto besides = turn == 0 ? unrun(turning.ring, i) : std::vector<SummandSet>{};
             const BufferList outputs =
-                m_lowering.emitPart(m_id, m_block, m_recompute, part, own, m_weighing, besides);
+                m_emitter.emitPart(m_id, m_block, m_recompute, part, own, m_weighing, besides);
             take(turning, i, turn, outputs, besides);
         }
     for (std::size_t r = 0; r < m_arriving.size(); ++r)
@@ -404,27 +323,27 @@ Result<void> Lowering::RingTurns::takeTurn(std::size_t turn)
 }
 
 /// Merged parts that are complete are values; else others have the rest, and they are weighed against those.
-void Lowering::RingTurns::handOutMerged()
+void RingTurns::handOutMerged()
 {
     for (Turning &turning : m_rings)
         for (Member &member : turning.members)
             for (auto &[slot, merged] : member.merged) {
-                const auto &info = m_lowering.m_builder.buffer(member.device, merged.buffer);
+                const auto &info = m_work.builder.buffer(member.device, merged.buffer);
                 const bool unweighed = info.unweighed;
                 if (!info.summands.empty())
                     m_weighing.made[slot].push_back(merged);
                 if (!unweighed)
-                    m_lowering.handOver(m_id, m_block, slot, merged.summands.front(), merged, m_rings.size());
+                    m_emitter.handOver(m_id, m_block, slot, merged.summands.front(), merged, m_rings.size());
             }
 }
 
-Result<void> Lowering::RingTurns::run()
+Result<void> RingTurns::run()
 {
-    TRY(m_weighing, m_lowering.weighingOf(m_id));
-    m_lowering.chooseSums({m_id});
+    TRY(m_weighing, m_emitter.weighingOf(m_id));
+    m_emitter.m_sums.choose({m_id});
     findWhatGoesRound();
     TRY_VOID(bringHome());
-    m_lowering.m_builder.noteOperator(m_block, m_id);
+    m_work.builder.noteOperator(m_block, m_id);
     for (std::size_t turn = 0; turn < m_turns; ++turn)
         TRY_VOID(takeTurn(turn));
     for (Turning &turning : m_rings) {
@@ -432,17 +351,11 @@ Result<void> Lowering::RingTurns::run()
             shiftSums(turning); // until they are home
         for (Member &member : turning.members)
             for (auto &[slot, sum] : member.sums)
-                m_lowering.m_materializer.made(m_op.outputs[slot], m_block, std::move(sum), m_rings.size());
+                m_work.materializer.made(m_op.outputs[slot], m_block, std::move(sum), m_rings.size());
     }
-    m_lowering.handOutSums(m_block);
+    m_emitter.m_sums.handOut(m_block);
     handOutMerged();
-    return m_lowering.weighParts(m_id, m_block, m_weighing);
-}
-
-/// Runs an operator whose keys and values go round, turn by turn.
-Result<void> Lowering::emitRing(OperatorId id, std::int32_t block, bool recompute)
-{
-    return RingTurns(*this, id, block, recompute).run();
+    return m_emitter.weighParts(m_id, m_block, m_weighing);
 }
 
 } // namespace planloom
