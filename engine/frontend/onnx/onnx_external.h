@@ -11,10 +11,6 @@
 
 namespace planloom {
 
-/// Product of extents in elements and bytes, or nothing if an extent is negative or a product exceeds 2^62.
-std::optional<std::int64_t> checkedElementCount(const Shape &shape);
-std::optional<std::int64_t> checkedByteCount(const TensorType &type);
-
 /// Resolves where weights lie beside a model file, and refuses every place outside the model's folder.
 /// Looks each file up once, however many tensors lie in it.
 class ExternalFiles

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/graph/tensor.h"
+#include "engine/frontend/writer/stored_tensor.h"
 
 #include <cstdint>
 #include <map>
@@ -15,16 +15,6 @@ namespace planloom {
 // An ONNX file as plain values: what `onnx_reader` makes of the protobuf messages and the importer works on.
 // Names and meanings are those of ONNX's own IR specification (onnx/docs/IR.md).
 
-/// A constant tensor of the file: an initializer, or the value of an attribute.
-struct OnnxTensor {
-    std::string name{};
-    TensorType type{};
-    std::shared_ptr<const TensorData> data{}; ///< Missing if the values lie beside the file.
-    std::optional<ExternalData> external{};
-    bool hasNonFinite =
-        false; ///< A floating tensor with values in the file, of which one is NaN or infinite.
-};
-
 struct OnnxGraph;
 
 /// A value an attribute may have; `Unreadable` says why a value of another kind could not be taken.
@@ -36,7 +26,7 @@ struct OnnxReference {
     std::string attribute{};
 };
 using OnnxAttribute = std::variant<OnnxUnreadable, std::int64_t, float, std::string,
-    std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>, OnnxTensor,
+    std::vector<std::int64_t>, std::vector<float>, std::vector<std::string>, StoredTensor,
     std::shared_ptr<const OnnxGraph>, OnnxReference>;
 
 struct OnnxNode {
@@ -79,7 +69,7 @@ struct OnnxProvenance {
 struct OnnxGraph {
     std::string name{};
     std::vector<OnnxNode> nodes{};
-    std::vector<OnnxTensor> initializers{};
+    std::vector<StoredTensor> initializers{};
     std::vector<OnnxValue> inputs{};
     std::vector<OnnxValue> outputs{};
     std::vector<OnnxValue> values{}; ///< value_info.

@@ -75,7 +75,7 @@ Result<std::vector<std::size_t>> orderOfNodes(const OnnxGraph &graph)
             return broken("the graph has two inputs called '" + input.name + "'", input.name);
     }
     std::unordered_set<std::string_view> stored;
-    for (const OnnxTensor &tensor : graph.initializers) {
+    for (const StoredTensor &tensor : graph.initializers) {
         if (!stored.insert(tensor.name).second)
             return broken("the graph has two initializers called '" + tensor.name + "'", tensor.name);
         makers.emplace(tensor.name, kGiven);

@@ -4,6 +4,7 @@
 #include "engine/frontend/onnx/onnx_external.h"
 #include "engine/frontend/onnx/onnx_metadata.h"
 #include "engine/frontend/onnx/onnx_wire.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <google/protobuf/arena.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -202,7 +203,7 @@ private:
         return Error{
             code, std::move(message), std::move(advice), m_name + (place.empty() ? "" : ":" + place)};
     }
-    Result<OnnxTensor> tensor(onnx::TensorProto &proto, const std::string &name);
+    Result<StoredTensor> tensor(onnx::TensorProto &proto, const std::string &name);
     Result<std::vector<std::byte>> inlineValues(
         onnx::TensorProto &proto, const TensorType &type, const std::string &name);
     OnnxValue value(const onnx::ValueInfoProto &proto) const;
@@ -278,7 +279,7 @@ Result<std::vector<std::byte>> Reader::inlineValues(
     return bytes;
 }
 
-Result<OnnxTensor> Reader::tensor(onnx::TensorProto &proto, const std::string &name)
+Result<StoredTensor> Reader::tensor(onnx::TensorProto &proto, const std::string &name)
 {
     const auto dataType = dataTypeOf(proto.data_type());
     if (!dataType)
@@ -286,7 +287,7 @@ Result<OnnxTensor> Reader::tensor(onnx::TensorProto &proto, const std::string &n
             "tensor '" + name + "' has the element type " + nameOfElementType(proto.data_type())
                 + ", which Planloom does not compute with",
             "convert it to a float or an integer type", "tensor:" + name);
-    OnnxTensor tensor;
+    StoredTensor tensor;
     tensor.name = name;
     tensor.type.dataType = *dataType;
     tensor.type.shape.assign(proto.dims().begin(), proto.dims().end());
@@ -384,7 +385,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
             if (!dataTypeOf(proto.t().data_type()))
                 return OnnxAttribute(OnnxUnreadable{"its element type is "
                     + nameOfElementType(proto.t().data_type()) + ", which Planloom has not"});
-            TRY(OnnxTensor value, tensor(*proto.mutable_t(), node + "/" + proto.name()));
+            TRY(StoredTensor value, tensor(*proto.mutable_t(), node + "/" + proto.name()));
             return OnnxAttribute(std::move(value));
         }
         break;
@@ -449,7 +450,7 @@ Result<OnnxGraph> Reader::graph(onnx::GraphProto &proto)
             ErrorCode::NotSupported, "the model has sparse initializers", "store them as dense tensors", "");
     graph.initializers.reserve(static_cast<std::size_t>(proto.initializer_size()));
     for (auto &initializer : *proto.mutable_initializer()) {
-        TRY(OnnxTensor value, tensor(initializer, initializer.name()));
+        TRY(StoredTensor value, tensor(initializer, initializer.name()));
         addProvenance(graph, value.name, initializer, kTensorMetadata);
         graph.initializers.push_back(std::move(value));
     }

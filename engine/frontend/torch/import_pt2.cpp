@@ -3,12 +3,13 @@
 #include "engine/base/byte_source.h"
 #include "engine/base/files.h"
 #include "engine/frontend/complete_import.h"
-#include "engine/frontend/onnx/onnx_external.h"
+#include "engine/frontend/finish_import.h"
 #include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/torch/pt2_archive.h"
 #include "engine/frontend/torch/pt2_nodes.h"
 #include "engine/frontend/torch/pt2_stored.h"
 #include "engine/frontend/torch/pt2_symbols.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <map>
@@ -91,9 +92,9 @@ public:
         , m_values(values)
         , m_options(options)
         , m_where(std::move(where))
-        , m_builder(options, kOpset)
+        , m_writer(options)
         , m_nodes(
-              m_builder, [this](const std::string &symbol) { return sizeOf(symbol); }, m_where)
+              m_writer, [this](const std::string &symbol) { return sizeOf(symbol); }, m_where)
         , m_frame(m_archive.program.graph)
     {
     }
@@ -101,8 +102,6 @@ public:
     Result<Graph> run();
 
 private:
-    static constexpr std::int64_t kOpset = 23; ///< Of the operators of ONNX that ATen's are made by.
-
     Error error(ErrorCode code, std::string message, std::string advice) const
     {
         return {code, std::move(message), std::move(advice), m_where};
@@ -119,23 +118,15 @@ private:
     Result<void> addStored(const Pt2InputSpec &spec, const std::string &value);
     Classification classify(const Pt2InputSpec &spec, const TensorType &type, bool wantsGradient);
     Result<void> checkChosen() const;
-    /// The output that is trained on, so far as a name says it.
-    bool isWantedLoss(const Pt2Tensor &output, const Pt2OutputSpec &spec) const
-    {
-        const std::string &wanted = m_options.lossOutput;
-        return wanted.empty() ? spec.kind == Pt2OutputKind::Loss || output.name == "loss"
-                              : output.name == wanted;
-    }
     Result<TensorType> typeOfInput(const std::string &value) const;
-    Result<std::vector<TensorId>> collectOutputs(const std::vector<AtenValue> &values);
-    Result<void> chooseLoss(Graph &graph) const;
-    void addNotes();
+    Result<ReturnedValues> returnedBy(const std::vector<AtenValue> &values);
+    std::vector<std::string> notes() const;
 
     Pt2Archive m_archive;
     const Pt2Values &m_values;
     const ImportOptions &m_options;
     std::string m_where;
-    OnnxBuilder m_builder;
+    GraphWriter m_writer;
     Pt2NodeImporter m_nodes;
     Pt2Frame m_frame;
     std::map<std::string, std::int64_t> m_sizes{}; ///< Of symbols.
@@ -144,7 +135,6 @@ private:
     std::int64_t m_frozen = 0;
     std::int64_t m_missing = 0;
     std::int64_t m_withoutValues = 0;
-    std::string m_lossName{}; ///< Of the output that the signature calls the loss.
 };
 
 const Pt2Meta *Pt2Importer::metaOf(const std::string &value) const
@@ -183,33 +173,33 @@ Result<void> Pt2Importer::addStored(const Pt2InputSpec &spec, const std::string 
         return {};
     TRY(const TensorType type, typeOfInput(value));
     if (elementCount(type.shape) == 0) {
-        m_frame.set(value, m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+        m_frame.set(value, m_writer.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
         return {};
     }
     const Classification taken = classify(spec, type, metaOf(value)->requiresGradient);
     const bool trained = taken.as == StoredAs::Parameter;
     const TensorRole role = trained ? TensorRole::Weight : TensorRole::Buffer;
     if (m_options.asInputs.count(spec.target) != 0) {
-        const TensorId id = m_builder.addInput(spec.target, type);
-        m_builder.classify(id, taken, spec.target);
+        const TensorId id = m_writer.addInput(spec.target, type);
+        m_writer.classify(id, taken, spec.target);
         return bindInput(value, id);
     }
     if (storage == m_archive.storages.end()) {
         ++(m_archive.withoutValues.count(spec.target) != 0 ? m_withoutValues : m_missing);
-        const TensorId id = m_builder.addStored(OnnxTensor{spec.target, type, nullptr, {}, false}, role);
-        m_builder.classify(id, taken, spec.target);
+        const TensorId id = m_writer.addStored(StoredTensor{spec.target, type, nullptr, {}, false}, role);
+        m_writer.classify(id, taken, spec.target);
         return bindInput(value, id);
     }
     Pt2Storage pairs = storage->second;
     pairs.meta = asPairs(std::move(pairs.meta));
-    TRY(OnnxTensor tensor, m_values.stored(name, type, pairs, !trained));
+    TRY(StoredTensor tensor, m_values.stored(name, type, pairs, !trained));
     const auto [known, isNew] = m_shared.try_emplace(placeOf(storage->second) + (trained ? " weight" : ""));
     if (isNew) {
-        known->second = m_builder.addStored(std::move(tensor), role);
-        m_builder.classify(known->second, taken, name);
+        known->second = m_writer.addStored(std::move(tensor), role);
+        m_writer.classify(known->second, taken, name);
     }
     if (name != spec.target)
-        m_builder.note("'" + spec.target + "' and '" + name + "' are one tensor");
+        m_writer.note("'" + spec.target + "' and '" + name + "' are one tensor");
     return bindInput(value, known->second);
 }
 
@@ -220,13 +210,13 @@ Result<void> Pt2Importer::bindInput(const std::string &value, TensorId tensor)
         m_frame.set(value, tensor);
         return {};
     }
-    const auto last = static_cast<std::int64_t>(m_builder.typeOf(tensor).shape.size()) - 1;
+    const auto last = static_cast<std::int64_t>(m_writer.typeOf(tensor).shape.size()) - 1;
     AtenComplex complex;
     for (const std::int64_t part : {0, 1}) {
         TRY(const auto made,
-            m_builder.emit(value + (part == 0 ? ".real" : ".imaginary"), SourceNode{"", "complex"},
+            m_writer.emit(value + (part == 0 ? ".real" : ".imaginary"), SourceNode{"", "complex"},
                 OperatorKind::Gather, attributesFrom({{"axis", last}}),
-                {tensor, m_builder.addConstant(integerTensor({part}, {}))}, {}));
+                {tensor, m_writer.addConstant(integerTensor({part}, {}))}, {}));
         (part == 0 ? complex.real : complex.imaginary) = made.front();
     }
     m_frame.set(value, complex);
@@ -280,15 +270,15 @@ Result<TensorId> Pt2Importer::pairsOf(const AtenComplex &complex, const std::str
     std::vector<TensorId> parts;
     const SourceNode source{"", "complex"};
     for (const TensorId part : {complex.real, complex.imaginary}) {
-        TensorType type = m_builder.typeOf(part);
+        TensorType type = m_writer.typeOf(part);
         type.shape.push_back(1);
         TRY(const auto made,
-            m_builder.emit("output." + name + ".part", source, OperatorKind::Reshape, {}, {part}, {type}));
+            m_writer.emit("output." + name + ".part", source, OperatorKind::Reshape, {}, {part}, {type}));
         parts.push_back(made.front());
     }
-    const auto last = static_cast<std::int64_t>(m_builder.typeOf(complex.real).shape.size());
+    const auto last = static_cast<std::int64_t>(m_writer.typeOf(complex.real).shape.size());
     TRY(const auto pairs,
-        m_builder.emit(
+        m_writer.emit(
             "output." + name, source, OperatorKind::Concat, attributesFrom({{"axis", last}}), parts, {}));
     return pairs.front();
 }
@@ -316,36 +306,36 @@ Result<void> Pt2Importer::addInput(const Pt2InputSpec &spec)
         return addStored(spec, tensor->name);
     TRY(const TensorType type, typeOfInput(tensor->name));
     if (elementCount(type.shape) == 0) {
-        m_builder.note("the input '" + tensor->name + "' has no elements (" + toString(type.shape)
+        m_writer.note("the input '" + tensor->name + "' has no elements (" + toString(type.shape)
             + "), and is left out");
         m_frame.set(
-            tensor->name, m_builder.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
+            tensor->name, m_writer.addConstant(std::make_shared<const TensorData>(TensorData{type, {}})));
         return {};
     }
     if (metaOf(tensor->name)->partType)
-        m_builder.note("the input '" + tensor->name
+        m_writer.note("the input '" + tensor->name
             + "' is of complex numbers, which are given as pairs of real ones along a last dimension");
-    return bindInput(tensor->name, m_builder.addInput(tensor->name, type));
+    return bindInput(tensor->name, m_writer.addInput(tensor->name, type));
 }
 
-Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<AtenValue> &values)
+Result<ReturnedValues> Pt2Importer::returnedBy(const std::vector<AtenValue> &values)
 {
-    std::vector<TensorId> outputs;
-    std::set<TensorId> seen;
-    bool mutates = false;
+    ReturnedValues returned;
+    returned.onlyScalarIsLoss = true;
+    std::size_t count = 0;
     const auto &specs = m_archive.program.outputs;
-    const auto returned = std::count_if(specs.begin(), specs.end(), [](const Pt2OutputSpec &spec) {
-        return spec.kind == Pt2OutputKind::User || spec.kind == Pt2OutputKind::Loss;
-    });
-    for (std::size_t i = 0; i < specs.size() && i < values.size(); ++i) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
         const Pt2OutputSpec &spec = specs[i];
+        const bool isReturned = spec.kind == Pt2OutputKind::User || spec.kind == Pt2OutputKind::Loss;
+        count += isReturned ? 1 : 0;
+        if (i >= values.size())
+            continue;
         if (spec.kind == Pt2OutputKind::Gradient)
             return error(ErrorCode::NotSupported,
                 "the program holds its backward pass as well, which Planloom makes itself",
                 "save what torch.export.export returns, before a joint graph is made of it");
-        mutates = mutates || spec.kind == Pt2OutputKind::Mutation;
         const auto *name = std::get_if<Pt2Tensor>(&m_archive.program.graph.outputs[i]);
-        if (name == nullptr || (spec.kind != Pt2OutputKind::User && spec.kind != Pt2OutputKind::Loss))
+        if (name == nullptr || !isReturned)
             continue;
         AtenValue value = values[i];
         if (const auto *complex = std::get_if<AtenComplex>(&value)) {
@@ -355,108 +345,49 @@ Result<std::vector<TensorId>> Pt2Importer::collectOutputs(const std::vector<Aten
         if (id == nullptr)
             return error(ErrorCode::InvalidInput,
                 "the program returns '" + name->name + "', which nothing makes", "export the model anew");
-        TensorId output = *id;
-        if (elementCount(m_builder.typeOf(output).shape) == 0) {
-            m_builder.note("the output '" + name->name + "' has no elements, and is left out");
-            continue;
-        }
-        const bool isOnly = returned == 1 && m_options.lossOutput.empty();
-        if (const TensorId whole = output; isWantedLoss(*name, spec) || isOnly) {
-            TRY(output, m_builder.scalarOf(whole, name->name));
-            if (output != whole && !isWantedLoss(*name, spec))
-                m_builder.note("the only output, '" + name->name
-                    + "', has one element and was taken as the loss; --inference plans the forward pass "
-                      "alone");
-        }
-        if (m_builder.at(output).role != TensorRole::Activation || m_builder.isKnown(output)) {
-            m_builder.unname(output);
-            const std::string named = "output." + name->name;
-            const SourceNode source{"", "Identity"};
-            auto copy = m_builder.emit(named, source, OperatorKind::Identity, {}, {output}, {}, false);
-            if (!copy && !m_builder.maySkip(copy.error()))
-                return std::move(copy).error();
-            output = copy ? copy->front()
-                          : m_builder.emitOpaque(named, source, {output}, 1, &copy.error()).front();
-            m_builder.nameTensor(output, name->name);
-        }
-        if (spec.kind == Pt2OutputKind::Loss)
-            m_lossName = m_builder.at(output).name;
-        if (seen.insert(output).second)
-            outputs.push_back(output);
+        returned.values.push_back({name->name, *id, spec.kind == Pt2OutputKind::Loss});
     }
-    if (mutates)
-        m_builder.note("what the model writes into its own buffers or inputs is left out of the plan");
-    if (outputs.empty())
+    if (returned.values.empty())
         return error(
             ErrorCode::InvalidInput, "the program returns no tensor", "return the loss from forward()");
-    return outputs;
+    returned.isSingle = count == 1;
+    return returned;
 }
 
-Result<void> Pt2Importer::chooseLoss(Graph &graph) const
+std::vector<std::string> Pt2Importer::notes() const
 {
-    const auto isScalar = [&](TensorId id) {
-        const TensorType &type = graph.at(id).type;
-        return graph.at(id).typeKnown && isFloating(type.dataType) && type.shape.empty();
-    };
-    const std::string wanted = !m_options.lossOutput.empty() ? m_options.lossOutput : m_lossName;
-    std::string names;
-    std::vector<TensorId> scalars;
-    for (const TensorId id : graph.outputs) {
-        const std::string &name = graph.at(id).name;
-        names += (names.empty() ? "'" : ", '") + name + "'";
-        if (isScalar(id))
-            scalars.push_back(id);
-        if (!graph.at(id).typeKnown)
-            continue;
-        if (name == wanted || (wanted.empty() && name == "loss" && isScalar(id))) {
-            if (!isScalar(id))
-                return error(ErrorCode::InvalidInput,
-                    "the output '" + wanted + "' is " + nameOf(graph.at(id).type.dataType)
-                        + toString(graph.at(id).type.shape) + ", where a loss must be a floating scalar",
-                    "name another output with --loss");
-            graph.loss = id;
-            return {};
-        }
-    }
-    if (!wanted.empty() && !m_options.look)
-        return error(ErrorCode::NotFound, "the model has no output '" + wanted + "' to train on",
-            "its outputs are " + names);
-    if (scalars.size() == 1)
-        graph.loss = scalars.front();
-    else if (scalars.size() > 1)
-        graph.notes.push_back(
-            "several outputs are scalars, so the model has no loss: name one with --loss (" + names + ")");
-    return {};
-}
-
-void Pt2Importer::addNotes()
-{
+    std::vector<std::string> notes;
+    const auto &outputs = m_archive.program.outputs;
+    if (std::any_of(outputs.begin(), outputs.end(),
+            [](const Pt2OutputSpec &spec) { return spec.kind == Pt2OutputKind::Mutation; }))
+        notes.emplace_back("what the model writes into its own buffers or inputs is left out of the plan");
     const auto &nodes = m_archive.program.graph.nodes;
     if (m_archive.program.isCore && std::any_of(nodes.begin(), nodes.end(), [](const Pt2Node &node) {
             return node.target == "torch.ops.aten.alias.default";
         }))
-        m_builder.note(
+        notes.emplace_back(
             "an aten.alias may stand for a detach() of the module: a program of core ATen does not say "
             "where gradients stop");
     if (m_frozen > 0)
-        m_builder.note(std::to_string(m_frozen) + " parameters want no gradient and are not trained");
+        notes.push_back(std::to_string(m_frozen) + " parameters want no gradient and are not trained");
     if (m_archive.missing > 0)
-        m_builder.note(std::to_string(m_archive.missing)
+        notes.push_back(std::to_string(m_archive.missing)
             + " tensors lie in the model's file, which is missing or another one by now: the model can be "
               "planned, a run draws them from its seed (on the command line with --random-weights)");
     if (m_withoutValues > 0)
-        m_builder.note(std::to_string(m_withoutValues)
+        notes.push_back(std::to_string(m_withoutValues)
             + " tensors have no values, as the program was exported on the device meta or with fake tensors: "
               "the model can be planned, a run draws them from its seed (on the command line with "
               "--random-weights); which of them share memory is not known");
     if (m_missing <= m_archive.missing)
-        return;
+        return notes;
     const std::string what =
         std::to_string(m_missing) + " tensors lie in pickles, which are programs and are not run";
-    m_builder.note(what
+    notes.push_back(what
         + ": the model can be planned, a run draws them from its seed (on the command line with "
           "--random-weights)"
         + (m_archive.isOldLayout ? "; PyTorch 2.8 and newer save them as plain numbers" : ""));
+    return notes;
 }
 
 /// Takes out what stops a gradient where none would come through: nothing before it is trained.
@@ -491,10 +422,7 @@ void dropIdleStops(Graph &graph)
 
 Result<Graph> Pt2Importer::run()
 {
-    if (m_options.dropoutRatio && !(*m_options.dropoutRatio >= 0 && *m_options.dropoutRatio < 1))
-        return error(ErrorCode::InvalidInput,
-            "the dropout ratio " + std::to_string(*m_options.dropoutRatio) + " is not in [0, 1)",
-            "give a number such as 0.1");
+    TRY_VOID(checkOptions(m_options, m_where));
     TRY(auto dimensions, openDimensionsOf(m_archive.program).resolve(m_options.dimensions, m_where));
     m_sizes = sizesOf(dimensions);
     TRY_VOID(checkChosen());
@@ -507,12 +435,9 @@ Result<Graph> Pt2Importer::run()
     }
     m_nodes.setOutputs(std::move(names));
     TRY(const auto values, m_nodes.run(m_frame));
-    TRY(auto outputs, collectOutputs(values));
-    TRY_VOID(m_builder.checkChosenOutputs(outputs));
-    addNotes();
-    Graph graph = m_builder.take(std::move(outputs));
+    TRY(const ReturnedValues returned, returnedBy(values));
+    TRY(Graph graph, finishImport(m_writer, returned, notes(), m_where));
     graph.dimensions = std::move(dimensions);
-    TRY_VOID(chooseLoss(graph));
     dropIdleStops(graph);
     return graph;
 }

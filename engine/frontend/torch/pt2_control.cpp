@@ -15,13 +15,13 @@ constexpr std::int64_t kNoSteps = -1;
 using Values = std::vector<AtenValue>;
 
 /// The extent of a value's first dimension; nothing of what has none.
-std::optional<std::int64_t> lengthOf(OnnxBuilder &builder, const AtenValue &value)
+std::optional<std::int64_t> lengthOf(GraphWriter &writer, const AtenValue &value)
 {
     const auto *complex = std::get_if<AtenComplex>(&value);
     const auto *id = complex != nullptr ? &complex->real : std::get_if<TensorId>(&value);
-    if (id == nullptr || builder.typeOf(*id).shape.empty())
+    if (id == nullptr || writer.typeOf(*id).shape.empty())
         return std::nullopt;
-    return builder.typeOf(*id).shape.front();
+    return writer.typeOf(*id).shape.front();
 }
 
 /// Tensors as the list that operators of lists take.
@@ -138,7 +138,6 @@ Result<Values> Pt2NodeImporter::runGraph(
         written->push_back(value == nullptr ? AtenValue() : *value);
     }
     m_modules = modules;
-    m_declared.clear(); // names of the inner graph
     return outputs;
 }
 
@@ -146,12 +145,8 @@ Result<Values> Pt2NodeImporter::runGraph(
 Result<Values> Pt2NodeImporter::make(const Pt2Node &node, const std::string &name, AtenArguments arguments,
     std::size_t results, const std::string &suffix)
 {
-    OnnxNode own;
-    own.name = pt2PathOf(node, m_modules);
-    own.type = pt2ShortTarget(node.target);
-    OnnxNodeContext context(own, {}, m_builder, *this);
-    return AtenContext(own.type, name, {}, context, {})
-        .otherMany(name, std::move(arguments), results, suffix);
+    NodeWriter writer = writerOf(node, {});
+    return AtenContext(name, {}, {}, writer).otherMany(name, std::move(arguments), results, suffix);
 }
 
 Result<AtenValue> Pt2NodeImporter::makeOne(
@@ -169,17 +164,13 @@ Result<void> Pt2NodeImporter::bindResults(const Pt2Node &node, Values outputs)
             "its graph returns " + std::to_string(outputs.size()) + " values, where "
                 + std::to_string(names.size()) + " were expected",
             "export the model anew");
-    OnnxNode own;
-    own.name = pt2PathOf(node, m_modules);
-    own.type = pt2ShortTarget(node.target);
-    own.outputs = names;
-    OnnxNodeContext context(own, {}, m_builder, *this);
+    NodeWriter writer = writerOf(node, names);
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (names[i].empty() || std::holds_alternative<std::monostate>(outputs[i]))
             continue;
         TRY_VOID(setOnce(names[i], outputs[i], node));
         if (const auto *tensor = std::get_if<TensorId>(&outputs[i]))
-            TRY_VOID(context.bind(i, *tensor));
+            TRY_VOID(writer.bind(i, *tensor));
     }
     return checkDeclared(node, names);
 }
@@ -187,13 +178,13 @@ Result<void> Pt2NodeImporter::bindResults(const Pt2Node &node, Values outputs)
 /// The value as a constant of derivatives; itself where it is one.
 Result<TensorId> Pt2NodeImporter::withoutGradient(const Pt2Node &node, TensorId tensor)
 {
-    if (m_builder.isKnown(tensor) || !isFloating(m_builder.typeOf(tensor).dataType))
+    if (m_writer.isKnown(tensor) || !isFloating(m_writer.typeOf(tensor).dataType))
         return tensor;
     const std::string path = pt2PathOf(node, m_modules);
     std::string name = path.substr(1);
     std::replace(name.begin(), name.end(), '/', '.');
     TRY(const auto made,
-        m_builder.emit(name, SourceNode{path, pt2ShortTarget(node.target)}, OperatorKind::Identity,
+        m_writer.emit(name, SourceNode{path, pt2ShortTarget(node.target)}, OperatorKind::Identity,
             attributesFrom({{"detached", std::int64_t{1}}}), {tensor}, {}, false));
     return made.front();
 }
@@ -203,12 +194,12 @@ Result<TensorId> Pt2NodeImporter::withoutGradient(const Pt2Node &node, TensorId 
 Result<TensorId> Pt2NodeImporter::writtenAside(const Pt2Node &node, TensorId before, TensorId after)
 {
     TRY(const TensorId value, withoutGradient(node, after));
-    if (m_builder.isKnown(before) || m_builder.at(before).role == TensorRole::Buffer
-        || !isFloating(m_builder.typeOf(before).dataType))
+    if (m_writer.isKnown(before) || m_writer.at(before).role == TensorRole::Buffer
+        || !isFloating(m_writer.typeOf(before).dataType))
         return value;
     const auto combine = [&](OperatorKind kind, TensorId a, TensorId b) -> Result<TensorId> {
         TRY(const auto made,
-            m_builder.emit(node.name + ".written",
+            m_writer.emit(node.name + ".written",
                 SourceNode{pt2PathOf(node, m_modules), pt2ShortTarget(node.target)}, kind, {}, {a, b}, {}));
         return made.front();
     };
@@ -234,10 +225,10 @@ Result<void> Pt2NodeImporter::keepWritten(
 /// Says of a buffer that is read after it was changed that no step sees what an earlier one wrote.
 void Pt2NodeImporter::noteChanged(TensorId before, const std::string &name)
 {
-    const Tensor &tensor = m_builder.at(before);
+    const Tensor &tensor = m_writer.at(before);
     const bool stored = tensor.role == TensorRole::Buffer || tensor.role == TensorRole::Weight;
     if (stored && isFloating(tensor.type.dataType) && m_frame->isUsedBehind(name, m_position))
-        m_builder.note("'" + tensor.name
+        m_writer.note("'" + tensor.name
             + "' is written in each step and then read: here each step begins with what the file has, "
               "PyTorch's with what the step before wrote");
 }
@@ -306,7 +297,7 @@ Result<std::vector<Values>> Pt2NodeImporter::stepsOf(const Pt2Node &node, const 
 {
     std::int64_t steps = kNoSteps;
     for (const AtenValue &sequence : sequences) {
-        const auto length = lengthOf(m_builder, sequence);
+        const auto length = lengthOf(m_writer, sequence);
         if (!length || (steps != kNoSteps && *length != steps))
             return nodeError(
                 node, ErrorCode::InvalidInput, "its sequences are not equally long", "export the model anew");
@@ -424,7 +415,7 @@ Result<std::optional<bool>> Pt2NodeImporter::truthOf(const AtenValue &value)
     if (const auto *number = std::get_if<std::int64_t>(&value))
         return std::optional(*number != 0);
     const auto *id = std::get_if<TensorId>(&value);
-    const auto data = id == nullptr || !m_builder.isKnown(*id) ? nullptr : m_builder.valuesOf(*id);
+    const auto data = id == nullptr || !m_writer.isKnown(*id) ? nullptr : m_writer.valuesOf(*id);
     if (!data || elementCount(data->type.shape) != 1)
         return std::optional<bool>();
     return std::optional(readNumber(data->type.dataType, data->bytes.data(), 0).asReal() != 0);
@@ -471,9 +462,9 @@ Result<Values> Pt2NodeImporter::runSide(
         const auto *id = std::get_if<TensorId>(&operands[i]);
         const bool isComplex = std::holds_alternative<AtenComplex>(operands[i]);
         if (name == nullptr || !frame.isUsed(name->name) || (id == nullptr && !isComplex)
-            || (id != nullptr && m_builder.isKnown(*id)))
+            || (id != nullptr && m_writer.isKnown(*id)))
             continue;
-        const DataType type = isComplex ? DataType::Float32 : m_builder.typeOf(*id).dataType;
+        const DataType type = isComplex ? DataType::Float32 : m_writer.typeOf(*id).dataType;
         const AtenValue zero = isFloating(type) ? AtenValue(0.0)
             : type == DataType::Bool            ? AtenValue(false)
                                                 : AtenValue(std::int64_t{0});

@@ -87,8 +87,8 @@ std::vector<std::string> pt2ResultsOf(const Pt2Node &node)
     return names;
 }
 
-Pt2NodeImporter::Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, std::string where)
-    : m_builder(builder)
+Pt2NodeImporter::Pt2NodeImporter(GraphWriter &writer, Pt2SymbolLookup sizeOf, std::string where)
+    : m_writer(writer)
     , m_sizeOf(std::move(sizeOf))
     , m_where(std::move(where))
 {
@@ -115,27 +115,10 @@ std::optional<TensorType> Pt2NodeImporter::declaredType(const Pt2Meta &meta) con
     return type;
 }
 
-const OnnxValue *Pt2NodeImporter::declared(const std::string &value) const
+std::optional<TensorType> Pt2NodeImporter::declaredType(const std::string &value) const
 {
-    const auto known = m_declared.find(value);
-    if (known != m_declared.end())
-        return &known->second;
     const auto found = m_frame->graph().tensors.find(value);
-    const auto type = found == m_frame->graph().tensors.end() ? std::nullopt : declaredType(found->second);
-    if (!type)
-        return nullptr;
-    OnnxValue result;
-    result.name = value;
-    result.dataType = type->dataType;
-    result.shape.emplace();
-    for (const std::int64_t extent : type->shape)
-        result.shape->push_back({extent, {}});
-    return &m_declared.emplace(value, std::move(result)).first->second;
-}
-
-Result<std::vector<TensorId>> Pt2NodeImporter::inlineGraph(const OnnxGraph &, const std::vector<TensorId> &)
-{
-    return Error{ErrorCode::Internal, "a program of PyTorch has no graphs of ONNX", {}, m_where};
+    return found == m_frame->graph().tensors.end() ? std::nullopt : declaredType(found->second);
 }
 
 Result<void> Pt2NodeImporter::bind(const std::string &value, TensorId tensor)
@@ -265,20 +248,19 @@ Result<std::vector<AtenValue>> Pt2NodeImporter::run(Pt2Frame &frame)
     const Pt2Graph &graph = frame.graph();
     for (std::size_t position = 0; position < graph.nodes.size(); ++position) {
         m_position = position;
-        if ((++m_nodes & 0xff) == 0 && m_builder.options().stop.stop_requested())
+        if ((++m_nodes & 0xff) == 0 && m_writer.options().stop.stop_requested())
             return Error{ErrorCode::Cancelled, "the import was cancelled", {}, m_where};
-        if (m_nodes > m_builder.options().mostOperators)
+        if (m_nodes > m_writer.options().mostOperators)
             return Error{ErrorCode::ResourceLimit,
-                "the program has more than " + std::to_string(m_builder.options().mostOperators) + " nodes",
+                "the program has more than " + std::to_string(m_writer.options().mostOperators) + " nodes",
                 {}, m_where};
-        m_declared.clear();
         const Pt2Node &node = graph.nodes[position];
-        if (m_builder.options().look && m_builder.areOpaque(tensorsOf(node))) {
+        if (m_writer.options().look && m_writer.areOpaque(tensorsOf(node))) {
             keepOpaque(node, nullptr);
             continue;
         }
         const auto imported = importNode(node);
-        if (!imported && !m_builder.maySkip(imported.error()))
+        if (!imported && !m_writer.maySkip(imported.error()))
             return imported.error();
         if (!imported)
             keepOpaque(node, &imported.error());
@@ -318,17 +300,21 @@ std::vector<TensorId> Pt2NodeImporter::tensorsOf(const Pt2Node &node) const
     return tensors;
 }
 
-/// Keeps a node to be looked at: see `OnnxNodeContext::keepOpaque`.
+/// Keeps a node to be looked at: see `NodeWriter::keepOpaque`.
 void Pt2NodeImporter::keepOpaque(const Pt2Node &node, const Error *why)
 {
-    OnnxNode own;
-    own.name = pt2PathOf(node, m_modules);
-    own.type = pt2ShortTarget(node.target);
+    std::vector<std::string> results;
     for (const std::string &result : pt2ResultsOf(node)) {
         if (!result.empty() && m_frame->find(result) == nullptr)
-            own.outputs.push_back(result);
+            results.push_back(result);
     }
-    OnnxNodeContext(own, tensorsOf(node), m_builder, *this).keepOpaque(why);
+    writerOf(node, std::move(results)).keepOpaque(tensorsOf(node), why);
+}
+
+NodeWriter Pt2NodeImporter::writerOf(const Pt2Node &node, std::vector<std::string> results)
+{
+    return {m_writer, *this, SourceNode{pt2PathOf(node, m_modules), pt2ShortTarget(node.target)},
+        std::move(results)};
 }
 
 Result<void> Pt2NodeImporter::importNode(const Pt2Node &node)
@@ -361,11 +347,11 @@ Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
     if (arithmetic) {
         result = computePt2Number(target, arguments);
     } else if (const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0])) {
-        const Shape &shape = m_builder.typeOf(*tensor).shape;
+        const Shape &shape = m_writer.typeOf(*tensor).shape;
         const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
         const auto rank = static_cast<std::int64_t>(shape.size());
         if (item)
-            result = itemOf(m_builder.valuesOf(*tensor));
+            result = itemOf(m_writer.valuesOf(*tensor));
         else if (target == "aten.sym_numel.default")
             result = AtenValue(elementCount(shape));
         else if (axis != nullptr && *axis >= -rank && *axis < rank)
@@ -393,11 +379,11 @@ Result<bool> Pt2NodeImporter::importNumber(const Pt2Node &node)
 bool Pt2NodeImporter::hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const
 {
     const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0]);
-    const ChosenRows *rows = tensor == nullptr ? nullptr : m_builder.chosenRows(*tensor);
+    const ChosenRows *rows = tensor == nullptr ? nullptr : m_writer.chosen().rows(*tensor);
     if (rows == nullptr)
         return false;
     const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
-    const auto rank = static_cast<std::int64_t>(m_builder.typeOf(*tensor).shape.size());
+    const auto rank = static_cast<std::int64_t>(m_writer.typeOf(*tensor).shape.size());
     return axis == nullptr || pt2ShortTarget(node.target) == "aten.sym_numel.default"
         || static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis) == rows->dimension;
 }
@@ -479,7 +465,7 @@ Result<void> Pt2NodeImporter::importAten(const Pt2Node &node, const std::string 
 /// "mylib.swish.default" is mylib::swish in an operator file.
 std::shared_ptr<const OperatorDefinition> Pt2NodeImporter::definitionOf(const std::string &target) const
 {
-    const auto &files = m_builder.options().operators;
+    const auto &files = m_writer.options().operators;
     const std::size_t first = target.find('.');
     if (!files || first == std::string::npos)
         return nullptr;
@@ -491,10 +477,6 @@ std::shared_ptr<const OperatorDefinition> Pt2NodeImporter::definitionOf(const st
 Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &target, const std::string &name,
     AtenArguments arguments, const std::vector<std::string> &results)
 {
-    OnnxNode own;
-    own.name = pt2PathOf(node, m_modules);
-    own.type = target;
-    own.outputs = results;
     std::vector<TensorId> inputs;
     for (const Pt2NamedArgument &input : node.inputs) {
         if (const auto found = arguments.find(input.name); found != arguments.end()) {
@@ -502,13 +484,8 @@ Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &targe
             inputs.insert(inputs.end(), tensors.begin(), tensors.end());
         }
     }
-    for (const TensorId input : inputs)
-        own.inputs.push_back(input ? m_builder.at(input).name : std::string());
-    OnnxNodeContext context(own, std::move(inputs), m_builder, *this);
-    std::vector<const OnnxValue *> types;
-    for (const std::string &result : results)
-        types.push_back(result.empty() ? nullptr : declared(result));
-    AtenContext aten(target, name, std::move(arguments), context, std::move(types));
+    NodeWriter writer(m_writer, *this, SourceNode{pt2PathOf(node, m_modules), target}, results);
+    AtenContext aten(name, std::move(arguments), std::move(inputs), writer);
     const bool isComplex = aten.isComplex();
     const AtenHandler handler = name.empty() ? nullptr
         : isComplex                          ? findAtenComplex(name)
@@ -534,7 +511,7 @@ Result<void> Pt2NodeImporter::call(const Pt2Node &node, const std::string &targe
 Result<void> Pt2NodeImporter::checkDeclared(const Pt2Node &node, const std::vector<std::string> &results)
 {
     const auto check = [&](TensorId id, const TensorType &type) -> Result<void> {
-        const TensorType &found = m_builder.typeOf(id);
+        const TensorType &found = m_writer.typeOf(id);
         if (found == type)
             return {};
         return nodeError(node, ErrorCode::NotSupported,

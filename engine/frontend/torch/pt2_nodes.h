@@ -23,11 +23,11 @@ std::string pt2ShortTarget(const std::string &target);
 std::vector<std::string> pt2ResultsOf(const Pt2Node &node);
 
 /// Makes operators of the nodes of a program, one graph after the other.
-class Pt2NodeImporter final : public OnnxScope
+class Pt2NodeImporter final : public ValueScope
 {
 public:
     /// @param sizeOf  of the program's symbols, for the shapes that the file declares
-    Pt2NodeImporter(OnnxBuilder &builder, Pt2SymbolLookup sizeOf, std::string where);
+    Pt2NodeImporter(GraphWriter &writer, Pt2SymbolLookup sizeOf, std::string where);
 
     /// Imports all nodes of the frame's graph, whose inputs have values.
     /// @return the graph's outputs; nothing in the place of those that no node makes
@@ -44,9 +44,7 @@ public:
     {
         return m_depth == 1 && m_outputs.count(value) != 0;
     }
-    std::optional<Classification> storedByNode(const OnnxTensor &) const override { return std::nullopt; }
-    const OnnxValue *declared(const std::string &value) const override;
-    Result<std::vector<TensorId>> inlineGraph(const OnnxGraph &, const std::vector<TensorId> &) override;
+    std::optional<TensorType> declaredType(const std::string &value) const override;
     Result<void> bind(const std::string &value, TensorId tensor) override;
 
 private:
@@ -56,6 +54,7 @@ private:
     Result<void> setOnce(const std::string &name, AtenValue value, const Pt2Node &node);
     std::vector<TensorId> tensorsOf(const Pt2Node &node) const;
     void keepOpaque(const Pt2Node &node, const Error *why);
+    NodeWriter writerOf(const Pt2Node &node, std::vector<std::string> results);
     Result<void> importNode(const Pt2Node &node);
     Result<bool> importNumber(const Pt2Node &node);
     bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
@@ -103,7 +102,7 @@ private:
     Result<void> writeIntoBase(const Pt2Node &node, const Pt2Frame::View &view, const std::string &part);
     void noteViews(const Pt2Node &node, const std::string &name, const std::vector<std::string> &results);
 
-    OnnxBuilder &m_builder;
+    GraphWriter &m_writer;
     Pt2SymbolLookup m_sizeOf;
     std::string m_where;
     Pt2Frame *m_frame = nullptr;
@@ -113,7 +112,6 @@ private:
     std::size_t m_nodes = 0;
     std::unordered_set<std::string> m_outputs{};
     std::unordered_set<std::string> m_chosenSizes{}; ///< Numbers that come from sizes which data choose.
-    mutable std::map<std::string, OnnxValue> m_declared{}; ///< Of the node at hand.
 };
 
 } // namespace planloom

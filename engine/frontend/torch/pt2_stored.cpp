@@ -1,6 +1,6 @@
 #include "engine/frontend/torch/pt2_stored.h"
 
-#include "engine/frontend/onnx/onnx_external.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <cstring>
@@ -77,7 +77,7 @@ std::vector<std::byte> inRows(
 
 } // namespace
 
-Result<OnnxTensor> Pt2Values::stored(
+Result<StoredTensor> Pt2Values::stored(
     const std::string &name, const TensorType &type, const Pt2Storage &storage, bool isSmall) const
 {
     const auto wrong = [&](const std::string &why) {
@@ -85,7 +85,7 @@ Result<OnnxTensor> Pt2Values::stored(
             "the values of '" + name + "' (" + nameOf(type.dataType) + toString(type.shape) + ") " + why,
             "save it anew with torch.export.save", "tensor:" + name};
     };
-    OnnxTensor tensor;
+    StoredTensor tensor;
     tensor.name = name;
     tensor.type = type;
     const auto places = placesOf(type, storage.meta);

@@ -2,8 +2,8 @@
 
 #include "engine/base/byte_source.h"
 #include "engine/base/result.h"
-#include "engine/frontend/onnx/onnx_model.h"
 #include "engine/frontend/torch/pt2_archive.h"
+#include "engine/frontend/writer/stored_tensor.h"
 
 #include <string>
 
@@ -31,7 +31,7 @@ public:
     /// @param type     as the program declares it
     /// @param isSmall  values of up to 1 MiB are read at once
     /// @return InvalidInput if the storage does not hold it
-    Result<OnnxTensor> stored(
+    Result<StoredTensor> stored(
         const std::string &name, const TensorType &type, const Pt2Storage &storage, bool isSmall) const;
 
 private:

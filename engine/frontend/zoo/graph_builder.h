@@ -39,16 +39,16 @@ public:
     public:
         ScopedScope(const ScopedScope &) = delete;
         ScopedScope &operator=(const ScopedScope &) = delete;
-        ~ScopedScope() { m_builder.m_scope = m_outer; }
+        ~ScopedScope() { m_writer.m_scope = m_outer; }
 
     private:
         friend class GraphBuilder;
         ScopedScope(GraphBuilder &builder, ScopeId outer)
-            : m_builder(builder)
+            : m_writer(builder)
             , m_outer(outer)
         {
         }
-        GraphBuilder &m_builder;
+        GraphBuilder &m_writer;
         ScopeId m_outer;
     };
 

@@ -4,7 +4,7 @@
 #include "engine/frontend/onnx/functions/fitted_expression.h"
 #include "engine/frontend/onnx/functions/function_samples.h"
 #include "engine/frontend/onnx/onnx_reader.h"
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operator_files/custom_operator.h"
 
 #include <algorithm>

@@ -40,7 +40,7 @@ OnnxFunction functionOf(const OnnxGraph &graph)
 {
     OnnxFunction function{.name = "graph", .domain = "planloom.body", .graph = {}, .defaults = {}};
     std::set<std::string> stored;
-    for (const OnnxTensor &tensor : graph.initializers) {
+    for (const StoredTensor &tensor : graph.initializers) {
         OnnxNode node;
         node.name = tensor.name;
         node.type = "Constant";

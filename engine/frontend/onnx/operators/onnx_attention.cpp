@@ -1,6 +1,6 @@
 #include "engine/frontend/onnx/operators/onnx_attention.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/attention.h"
 
 #include <algorithm>
@@ -21,10 +21,10 @@ std::string suffixed(std::string_view suffix, const char *more)
 /// Additive masks in the queries' element type.
 Result<std::vector<TensorId>> masksInType(OnnxNodeContext &context, const OnnxAttention &attention)
 {
-    const DataType type = context.builder().typeOf(attention.query).dataType;
+    const DataType type = context.graph().typeOf(attention.query).dataType;
     std::vector<TensorId> masks;
     for (TensorId mask : attention.masks) {
-        const TensorType &own = context.builder().typeOf(mask);
+        const TensorType &own = context.graph().typeOf(mask);
         if (own.dataType != DataType::Bool && own.dataType != type) {
             const TensorType wanted{type, own.shape};
             TRY(mask, context.make(OperatorKind::Cast, {mask}, {}, wanted, "mask_cast"));
@@ -38,7 +38,7 @@ Result<std::vector<TensorId>> masksInType(OnnxNodeContext &context, const OnnxAt
 Result<TensorId> copiedHeads(
     OnnxNodeContext &context, TensorId x, std::int64_t heads, std::string_view suffix)
 {
-    const TensorType type = context.builder().typeOf(x);
+    const TensorType type = context.graph().typeOf(x);
     const Shape &s = type.shape;
     if (s[1] == heads)
         return x;
@@ -58,14 +58,14 @@ Result<TensorId> reachOf(
 {
     AttentionReach reach{attention.causal, attention.offset, attention.window};
     TensorData seen = filledTensor({DataType::Bool, {queries, keys}}, Number::ofInteger(0));
-    if (!context.builder().takeFoldedBytes(seen.type))
+    if (!context.graph().constants().take(seen.type))
         return context.unsupported("its mask is too large to be made at import");
     for (std::int64_t i = 0; i < queries; ++i) {
         const Range range = reach.keysOf(i, keys);
         for (std::int64_t j = range.begin; j < range.end; ++j)
             seen.bytes[static_cast<std::size_t>(i * keys + j)] = std::byte{1};
     }
-    return context.builder().addConstant(std::make_shared<const TensorData>(std::move(seen)));
+    return context.graph().addConstant(std::make_shared<const TensorData>(std::move(seen)));
 }
 
 } // namespace
@@ -85,17 +85,17 @@ Result<TensorId> attend(OnnxNodeContext &context, const OnnxAttention &attention
     TRY(const auto masks, masksInType(context, attention));
     inputs.insert(inputs.end(), masks.begin(), masks.end());
     TRY(const auto outputs,
-        context.makeMany(OperatorKind::Attention, std::move(inputs), std::move(attributes)));
+        context.writer().makeMany(OperatorKind::Attention, std::move(inputs), std::move(attributes)));
     return outputs.front();
 }
 
 Result<OnnxAttentionSteps> attendInSteps(OnnxNodeContext &context, const OnnxAttention &attention)
 {
     using enum OperatorKind;
-    const TensorType query = context.builder().typeOf(attention.query);
+    const TensorType query = context.graph().typeOf(attention.query);
     const DataType type = query.dataType;
-    if (query.shape.size() != 4 || context.builder().typeOf(attention.key).shape.size() != 4
-        || context.builder().typeOf(attention.value).shape.size() != 4)
+    if (query.shape.size() != 4 || context.graph().typeOf(attention.key).shape.size() != 4
+        || context.graph().typeOf(attention.value).shape.size() != 4)
         return context.invalid("its queries have the shape " + toString(query.shape)
             + ", where [batch heads sequence size] was expected of queries, keys and values");
     TRY(const TensorId key, copiedHeads(context, attention.key, query.shape[1], "key"));
@@ -116,13 +116,13 @@ Result<OnnxAttentionSteps> attendInSteps(OnnxNodeContext &context, const OnnxAtt
     TRY(auto masks, masksInType(context, attention));
     if (attention.causal || attention.window != 0) {
         TRY(const TensorId seen,
-            reachOf(context, attention, query.shape[2], context.builder().typeOf(key).shape[2]));
+            reachOf(context, attention, query.shape[2], context.graph().typeOf(key).shape[2]));
         masks.push_back(seen);
     }
     steps.masked = steps.capped;
     const TensorId hidden = context.scalar(type, -std::numeric_limits<double>::infinity());
     for (const TensorId mask : masks) {
-        if (context.builder().typeOf(mask).dataType == DataType::Bool) {
+        if (context.graph().typeOf(mask).dataType == DataType::Bool) {
             TRY(steps.masked, context.make(Where, {mask, steps.masked, hidden}, {}, {}, "seen"));
         } else {
             TRY(steps.masked, context.make(Add, {steps.masked, mask}, {}, {}, "masked"));
@@ -143,7 +143,7 @@ Result<OnnxAttentionSteps> attendInSteps(OnnxNodeContext &context, const OnnxAtt
 Result<TensorId> divideHeads(
     OnnxNodeContext &context, TensorId x, std::int64_t heads, std::string_view suffix)
 {
-    const Shape shape = context.builder().typeOf(x).shape;
+    const Shape shape = context.graph().typeOf(x).shape;
     if (shape.size() != 3 || heads < 1 || shape[2] % heads != 0)
         return context.invalid("a value of shape " + toString(shape) + " does not divide into "
             + std::to_string(heads) + " heads along its last of three dimensions");
@@ -156,7 +156,7 @@ Result<TensorId> divideHeads(
 
 Result<TensorId> joinHeads(OnnxNodeContext &context, TensorId x)
 {
-    const Shape shape = context.builder().typeOf(x).shape;
+    const Shape shape = context.graph().typeOf(x).shape;
     TRY(const TensorId turned,
         context.make(OperatorKind::Transpose, {x},
             attributesFrom({{"permutation", std::vector<std::int64_t>{0, 2, 1, 3}}}), {}, "joined"));
@@ -173,10 +173,10 @@ Result<TensorId> positionsFrom(
 
 Result<TensorId> firstKeys(OnnxNodeContext &context, TensorId lengths, std::int64_t keys)
 {
-    const TensorType type = context.builder().typeOf(lengths);
+    const TensorType type = context.graph().typeOf(lengths);
     TRY(TensorId ends, context.reshape(lengths, {elementCount(type.shape), 1, 1, 1}, "lengths"));
     if (type.dataType != DataType::Int64) {
-        const TensorType wanted{DataType::Int64, context.builder().typeOf(ends).shape};
+        const TensorType wanted{DataType::Int64, context.graph().typeOf(ends).shape};
         TRY(ends, context.make(OperatorKind::Cast, {ends}, {}, wanted, "lengths_cast"));
     }
     TRY(const TensorId places, positionsFrom(context, 0, keys, "keys_places"));
@@ -196,7 +196,7 @@ Result<TensorId> angles(
     if (rotation.positions) {
         TRY(picked, context.make(Gather, {cache, rotation.positions}, axis(0), {}, suffix + "_picked"));
     }
-    const TensorType type = context.builder().typeOf(picked);
+    const TensorType type = context.graph().typeOf(picked);
     if (type.shape.size() != 3)
         return context.invalid("its angles have the shape " + toString(type.shape)
             + ", where [batch sequence pairs] was expected");
@@ -222,9 +222,9 @@ Result<TensorId> rotate(OnnxNodeContext &context, const OnnxRotation &rotation, 
     const std::string name(suffix);
     TRY(const TensorId cosine, angles(context, rotation.cosine, rotation, suffixed(suffix, "cos")));
     TRY(const TensorId sine, angles(context, rotation.sine, rotation, suffixed(suffix, "sin")));
-    const Shape shape = context.builder().typeOf(rotation.x).shape;
-    const std::int64_t width = context.builder().typeOf(cosine).shape.back();
-    if (shape.size() != 4 || width > shape[3] || context.builder().typeOf(sine).shape.back() != width)
+    const Shape shape = context.graph().typeOf(rotation.x).shape;
+    const std::int64_t width = context.graph().typeOf(cosine).shape.back();
+    if (shape.size() != 4 || width > shape[3] || context.graph().typeOf(sine).shape.back() != width)
         return context.invalid("its angles are for " + std::to_string(width)
             + " elements, and its input has the shape " + toString(shape));
     const Attributes attributes = attributesFrom({{"interleaved", std::int64_t{rotation.interleaved}}});
@@ -232,8 +232,8 @@ Result<TensorId> rotate(OnnxNodeContext &context, const OnnxRotation &rotation, 
         return context.make(Rotary, {rotation.x, cosine, sine}, attributes, {}, suffix);
     const std::vector<std::int64_t> sizes{width, shape[3] - width};
     TRY(const auto parts,
-        context.makeMany(Split, {rotation.x}, attributesFrom({{"axis", std::int64_t{3}}, {"sizes", sizes}}),
-            {}, suffixed(suffix, "parts")));
+        context.writer().makeMany(Split, {rotation.x},
+            attributesFrom({{"axis", std::int64_t{3}}, {"sizes", sizes}}), {}, suffixed(suffix, "parts")));
     TRY(const TensorId rotated,
         context.make(Rotary, {parts[0], cosine, sine}, attributes, {}, suffixed(suffix, "rotated")));
     return context.make(Concat, {rotated, parts[1]}, attributesFrom({{"axis", std::int64_t{3}}}), {}, suffix);

@@ -1,6 +1,6 @@
 #include "engine/frontend/onnx/operators/onnx_attention.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ using Handler = Result<void> (*)(Context &);
 /// The mask up to its last key: keys behind it are hidden.
 Result<TensorId> fullMask(Context &context, TensorId mask, std::int64_t keys)
 {
-    const TensorType type = context.builder().typeOf(mask);
+    const TensorType type = context.graph().typeOf(mask);
     if (type.shape.empty() || type.shape.back() == keys || type.shape.back() == 1)
         return mask;
     if (type.shape.back() > keys)
@@ -30,12 +30,12 @@ Result<TensorId> fullMask(Context &context, TensorId mask, std::int64_t keys)
     TensorType rest = type;
     rest.shape.back() = keys - type.shape.back();
     const bool boolean = type.dataType == DataType::Bool;
-    auto hidden = context.builder().filled(
+    auto hidden = context.graph().constants().filled(
         rest, boolean ? Number::ofInteger(0) : Number::ofReal(-std::numeric_limits<double>::infinity()));
     if (!hidden)
         return context.unsupported("its mask is too large to be padded at import");
     const auto axis = static_cast<std::int64_t>(type.shape.size()) - 1;
-    return context.make(OperatorKind::Concat, {mask, context.builder().addConstant(std::move(hidden))},
+    return context.make(OperatorKind::Concat, {mask, context.graph().addConstant(std::move(hidden))},
         attributesFrom({{"axis", axis}}), {}, "mask_padded");
 }
 
@@ -57,10 +57,10 @@ Result<TensorId> withPast(Context &context, TensorId x, std::size_t past, std::s
 /// [b 1 s 1]: the place of each query, the queries being the last of their sequence's keys, and `more`.
 Result<TensorId> placesOf(Context &context, TensorId lengths, std::int64_t queries, std::int64_t more)
 {
-    const TensorType type = context.builder().typeOf(lengths);
+    const TensorType type = context.graph().typeOf(lengths);
     TRY(TensorId ends, context.reshape(lengths, {elementCount(type.shape), 1, 1, 1}, "ends"));
     if (type.dataType != DataType::Int64) {
-        const TensorType wanted{DataType::Int64, context.builder().typeOf(ends).shape};
+        const TensorType wanted{DataType::Int64, context.graph().typeOf(ends).shape};
         TRY(ends, context.make(OperatorKind::Cast, {ends}, {}, wanted, "ends_cast"));
     }
     TRY(const TensorId line, positionsFrom(context, more - queries, queries, "query_steps"));
@@ -121,7 +121,7 @@ Result<void> addSides(
     if (sides.left < 0 && sides.right < 0)
         return {};
     TensorData seen = filledTensor({DataType::Bool, {queries, keys}}, Number::ofInteger(0));
-    if (!context.builder().takeFoldedBytes(seen.type))
+    if (!context.graph().constants().take(seen.type))
         return context.unsupported("its window is too large to be made a mask at import");
     for (std::int64_t i = 0; i < queries; ++i) {
         for (std::int64_t j = 0; j < keys; ++j) {
@@ -133,7 +133,7 @@ Result<void> addSides(
     }
     attention.offset = 0;
     attention.masks.push_back(
-        context.builder().addConstant(std::make_shared<const TensorData>(std::move(seen))));
+        context.graph().addConstant(std::make_shared<const TensorData>(std::move(seen))));
     return {};
 }
 
@@ -169,7 +169,7 @@ Result<void> readOperands(Context &context, OnnxAttention &attention)
     TRY(attention.key, withPast(context, attention.key, 4, 1, "keys"));
     TRY(attention.value, withPast(context, attention.value, 5, 2, "values"));
     for (const TensorId id : {attention.query, attention.key, attention.value}) {
-        if (context.builder().typeOf(id).shape.size() != 4)
+        if (context.graph().typeOf(id).shape.size() != 4)
             return context.invalid("its queries, keys and values have the shapes "
                 + toString(context.shape(0)) + ", " + toString(context.shape(1)) + " and "
                 + toString(context.shape(2)) + ", where three or four dimensions of each were expected");
@@ -180,8 +180,8 @@ Result<void> readOperands(Context &context, OnnxAttention &attention)
 /// What hides keys: the mask, the lengths of sequences, causality.
 Result<void> readVisibility(Context &context, OnnxAttention &attention)
 {
-    const std::int64_t queries = context.builder().typeOf(attention.query).shape[2];
-    const std::int64_t keys = context.builder().typeOf(attention.key).shape[2];
+    const std::int64_t queries = context.graph().typeOf(attention.query).shape[2];
+    const std::int64_t keys = context.graph().typeOf(attention.key).shape[2];
     if (context.has(3)) {
         TRY(const TensorId mask, fullMask(context, context.input(3), keys));
         attention.masks.push_back(mask);
@@ -205,7 +205,7 @@ Result<void> importAttention(Context &context)
     TRY_VOID(readOperands(context, attention));
     TRY_VOID(readVisibility(context, attention));
     TRY(attention.softcap, context.real("softcap", 0.0));
-    const auto width = static_cast<double>(context.builder().typeOf(attention.query).shape[3]);
+    const auto width = static_cast<double>(context.graph().typeOf(attention.query).shape[3]);
     TRY(attention.scale, context.real("scale", 1 / std::sqrt(width)));
     if (!(attention.softcap >= 0) || !std::isfinite(attention.softcap) || !std::isfinite(attention.scale))
         return context.invalid("its softcap is " + std::to_string(attention.softcap) + " and its scale "

@@ -117,7 +117,7 @@ Result<void> skipNormalization(Context &context, bool simplified)
     std::vector<TensorId> inputs{sum, context.input(2)};
     if (!simplified && context.has(3))
         inputs.push_back(context.input(3));
-    const auto axis = static_cast<std::int64_t>(context.builder().typeOf(sum).shape.size()) - 1;
+    const auto axis = static_cast<std::int64_t>(context.graph().typeOf(sum).shape.size()) - 1;
     if (axis < 0)
         return context.invalid("its input is a single number, where dimensions were expected");
     return context.finish(simplified ? OperatorKind::RmsNorm : OperatorKind::LayerNorm, std::move(inputs),
@@ -139,7 +139,7 @@ Result<void> importSkipSimplifiedLayerNormalization(Context &context)
 /// Positions [b s] of a rotation: as given, or counted from the one number that is.
 Result<TensorId> rotaryPositions(Context &context, TensorId given, std::int64_t batch, std::int64_t sequence)
 {
-    const TensorType type = context.builder().typeOf(given);
+    const TensorType type = context.graph().typeOf(given);
     if (elementCount(type.shape) == batch * sequence && type.shape.size() == 2)
         return given;
     if (elementCount(type.shape) != 1)
@@ -191,8 +191,8 @@ Result<TensorId> biased(Context &context, TensorId x, TensorId bias, std::int64_
 {
     if (!bias)
         return x;
-    const TensorType type = context.builder().typeOf(bias);
-    const std::int64_t width = context.builder().typeOf(x).shape.back();
+    const TensorType type = context.graph().typeOf(bias);
+    const std::int64_t width = context.graph().typeOf(x).shape.back();
     if (type.shape.size() != 1 || first + width > type.shape[0])
         return context.invalid("its bias has the shape " + toString(type.shape) + ", where at least "
             + std::to_string(first + width) + " elements were expected");
@@ -207,7 +207,7 @@ Result<TensorId> biased(Context &context, TensorId x, TensorId bias, std::int64_
 /// 0 where a padding mask of integers lets a key be seen, `hidden` elsewhere; [b 1 1 t] or [b 1 s t].
 Result<TensorId> paddingMask(Context &context, TensorId mask, DataType type, double hidden)
 {
-    const TensorType given = context.builder().typeOf(mask);
+    const TensorType given = context.graph().typeOf(mask);
     if (given.shape.size() != 2 && given.shape.size() != 3)
         return refused(context, "a key_padding_mask of shape " + toString(given.shape));
     Shape shape = given.shape;
@@ -282,7 +282,7 @@ Result<void> unpack(Context &context, std::int64_t heads, std::int64_t keyHeads,
     const std::int64_t width = context.shape(0)[2] / all;
     const std::vector<std::int64_t> sizes{heads * width, keyHeads * width, keyHeads * width};
     TRY(const auto split,
-        context.makeMany(OperatorKind::Split, {context.input(0)},
+        context.writer().makeMany(OperatorKind::Split, {context.input(0)},
             attributesFrom({{"axis", std::int64_t{2}}, {"sizes", sizes}}), {}, "unpacked"));
     for (std::size_t i = 0; i < 3; ++i)
         parts[i] = split[i];
@@ -326,7 +326,7 @@ Result<void> importGroupQueryAttention(Context &context)
     if (rotates != 0) {
         if (!context.has(7) || !context.has(8))
             return context.invalid("it rotates, but cos_cache or sin_cache is missing");
-        const Shape shape = context.builder().typeOf(attention.query).shape;
+        const Shape shape = context.graph().typeOf(attention.query).shape;
         OnnxRotation rotation;
         rotation.cosine = context.input(7);
         rotation.sine = context.input(8);
@@ -345,7 +345,7 @@ Result<void> importGroupQueryAttention(Context &context)
     attention.causal = true;
     attention.window = window > 0 ? window : 0;
     TRY(attention.softcap, context.real("softcap", 0.0));
-    TRY(attention.scale, contributedScale(context, context.builder().typeOf(attention.query).shape.back()));
+    TRY(attention.scale, contributedScale(context, context.graph().typeOf(attention.query).shape.back()));
     TRY(TensorId y, attend(context, attention));
     TRY(y, joinHeads(context, y));
     return context.bind(0, y);

@@ -1,7 +1,7 @@
 // Graphs in graphs: branches that are known, and iterations that are, are imported in place.
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <map>
@@ -22,7 +22,7 @@ Result<TensorId> stacked(Context &context, const std::vector<TensorId> &values, 
 {
     std::vector<TensorId> rows;
     for (const TensorId value : values) {
-        Shape shape = context.builder().typeOf(value).shape;
+        Shape shape = context.graph().typeOf(value).shape;
         shape.insert(shape.begin() + axis, 1);
         TRY(const TensorId row, context.reshape(value, std::move(shape), "row"));
         rows.push_back(row);
@@ -35,7 +35,7 @@ Result<TensorId> stacked(Context &context, const std::vector<TensorId> &values, 
 /// The single truth value of a tensor, if it is known.
 std::optional<bool> knownTruth(Context &context, TensorId id)
 {
-    const auto data = context.builder().valuesOf(id);
+    const auto data = context.graph().valuesOf(id);
     if (!data || elementCount(data->type.shape) != 1)
         return std::nullopt;
     return readNumber(data->type.dataType, data->bytes.data(), 0).asReal() != 0;
@@ -47,23 +47,21 @@ Result<void> importIf(Context &context)
     const auto condition = knownTruth(context, context.input(0));
     if (!condition)
         return context.keepUnknown("its condition is not known before a run");
-    TRY(const auto branch, context.graph(*condition ? "then_branch" : "else_branch"));
+    TRY(const auto branch, context.subgraph(*condition ? "then_branch" : "else_branch"));
     TRY(const auto outputs, context.scope().inlineGraph(*branch, {}));
     if (outputs.size() != context.node().outputs.size())
         return context.invalid("its branch returns " + std::to_string(outputs.size()) + " values, where "
             + std::to_string(context.node().outputs.size()) + " were expected");
-    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        TRY_VOID(context.bind(slot, outputs[slot]));
-    return {};
+    return context.finishMany(outputs);
 }
 
 /// Unrolls a loop whose number of iterations is known.
 Result<void> importLoop(Context &context)
 {
-    TRY(const auto body, context.graph("body"));
+    TRY(const auto body, context.subgraph("body"));
     std::int64_t most = kMostIterations + 1;
     if (context.has(0)) {
-        const auto data = context.builder().valuesOf(context.input(0));
+        const auto data = context.graph().valuesOf(context.input(0));
         if (!data || elementCount(data->type.shape) != 1)
             return context.keepUnknown("its number of iterations is not known before a run");
         most = integersOf(*data).front();
@@ -91,8 +89,8 @@ Result<void> importLoop(Context &context)
         if (iteration == kMostIterations)
             return context.keepUnknown(
                 "it runs for more than " + std::to_string(kMostIterations) + " iterations");
-        std::vector<TensorId> inputs{context.builder().addConstant(integerTensor({iteration}, {})),
-            context.builder().addConstant(scalarTensor(DataType::Bool, 1))};
+        std::vector<TensorId> inputs{context.graph().addConstant(integerTensor({iteration}, {})),
+            context.graph().addConstant(scalarTensor(DataType::Bool, 1))};
         inputs.insert(inputs.end(), state.begin(), state.end());
         TRY(const auto outputs, context.scope().inlineGraph(*body, inputs));
         goesOn = knownTruth(context, outputs.front());
@@ -129,7 +127,7 @@ Result<Integers> perScan(Context &context, std::string_view name, std::size_t co
 /// Slice `t` of x along `axis`, without that dimension.
 Result<TensorId> stepOf(Context &context, TensorId x, std::int64_t axis, std::int64_t t)
 {
-    const TensorType type = context.builder().typeOf(x);
+    const TensorType type = context.graph().typeOf(x);
     const auto at = static_cast<std::size_t>(axis);
     Integers starts(type.shape.size(), 0);
     starts[at] = t;
@@ -149,7 +147,7 @@ Result<void> importScan(Context &context)
     if (context.opset() < 9)
         return context.unsupported("Scan of operator sets before 9 has a batch of sequences",
             "export the model with operator set 17");
-    TRY(const auto body, context.graph("body"));
+    TRY(const auto body, context.subgraph("body"));
     TRY(const std::int64_t scans, context.integer("num_scan_inputs", 0));
     TRY_VOID(context.require(context.inputCount()));
     const auto count = static_cast<std::size_t>(std::max<std::int64_t>(scans, 0));
@@ -197,8 +195,7 @@ Result<void> importScan(Context &context)
     for (std::size_t i = 0; i < made; ++i) {
         if (!context.wants(carried + i))
             continue;
-        const auto rank =
-            static_cast<std::int64_t>(context.builder().typeOf(scanned[i].front()).shape.size());
+        const auto rank = static_cast<std::int64_t>(context.graph().typeOf(scanned[i].front()).shape.size());
         TRY(const std::int64_t axis, context.axis(outputAxes[i], rank + 1));
         if (outputBackward[i] != 0)
             std::reverse(scanned[i].begin(), scanned[i].end());

@@ -1,6 +1,6 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/emit_functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -148,7 +148,7 @@ Result<ClipBound> clipBound(Context &context, const char *name, std::size_t slot
     }
     if (!context.has(slot))
         return ClipBound{};
-    const auto data = context.builder().valuesOf(context.input(slot));
+    const auto data = context.graph().valuesOf(context.input(slot));
     if (!data || elementCount(data->type.shape) != 1)
         return ClipBound{{}, true};
     const Number value = readNumber(data->type.dataType, data->bytes.data(), 0);
@@ -204,17 +204,10 @@ Result<void> importBitShift(Context &context)
         attributesFrom({{"direction", direction}}));
 }
 
-/// All bits turned over: the exclusive or with ones alone.
 Result<void> importBitwiseNot(Context &context)
 {
     TRY_VOID(context.require(1));
-    const TensorType type{context.type(0).dataType, {}};
-    if (isFloating(type.dataType) || type.dataType == DataType::Bool)
-        return context.invalid(
-            std::string("its input is ") + nameOf(type.dataType) + ", where integers were expected");
-    const TensorId ones = context.builder().addConstant(
-        std::make_shared<const TensorData>(filledTensor(type, Number::ofInteger(-1))));
-    return context.finish(OperatorKind::BitwiseXor, {context.input(0), ones});
+    return context.finish(emitBitwiseNot(context.writer(), context.input(0)));
 }
 
 /// x + bias below -lambd, x - bias above lambd, 0 between.
@@ -237,7 +230,7 @@ Result<void> importShrink(Context &context)
 /// True if all elements of a value are known, and whole numbers.
 bool isKnownWhole(Context &context, TensorId id)
 {
-    const auto data = context.builder().valuesOf(id);
+    const auto data = context.graph().valuesOf(id);
     if (!data)
         return false;
     const auto values = realsOf(*data);
@@ -265,7 +258,7 @@ Result<void> importPow(Context &context)
     if (!widens)
         return context.finish(OperatorKind::Pow, {base, exponent});
     TRY(const TensorId power, context.make(OperatorKind::Pow, {base, exponent}, {}, {}, "power"));
-    const Shape shape = context.builder().typeOf(power).shape;
+    const Shape shape = context.graph().typeOf(power).shape;
     return context.finish(OperatorKind::Cast, {power}, {}, TensorType{own, shape});
 }
 
@@ -324,27 +317,20 @@ Result<void> importDropout(Context &context)
         }
     } else {
         TRY(ratio, context.real("ratio", 0.5));
-        context.builder().note(
+        context.graph().note(
             "Dropout nodes are left out: before operator set 12 they do not say whether they train");
     }
-    if (training && context.builder().options().dropoutRatio)
-        ratio = *context.builder().options().dropoutRatio;
-    if (!(ratio >= 0 && ratio < 1))
-        return context.invalid(
-            "its ratio is " + std::to_string(ratio) + ", where at least 0 and less than 1 was expected");
-    const bool drops = training && ratio > 0;
+    const TensorId x = context.input(0);
+    TRY(const TensorId y, emitDropout(context.writer(), x, ratio, training));
     if (context.wants(1)) {
-        if (drops)
+        if (y != x)
             return context.unsupported("the mask it returns is used, which Planloom does not make");
         TRY(const TensorId mask,
             context.make(OperatorKind::Fill, {}, attributesFrom({{"value", 1.0}}),
                 TensorType{DataType::Bool, context.shape(0)}, "mask"));
         TRY_VOID(context.bind(1, mask));
     }
-    if (!drops)
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Dropout, {context.input(0)},
-        attributesFrom({{"ratio", ratio}, {"seed", context.builder().nextSeed()}}));
+    return context.bind(0, y);
 }
 
 } // namespace

@@ -1,8 +1,7 @@
 // Operators on images: resizing, sampling, cropping.
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_external.h"
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/emit_functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -211,60 +210,12 @@ Result<void> importGridSample(Context &context)
         attributesFrom({{"mode", mode}, {"padding_mode", padding}, {"align_corners", aligned}}));
 }
 
-/// Places of `extent` elements in [-1, 1]: their middles, or from border to border where `aligned`.
-Reals placesAlong(std::int64_t extent, bool aligned)
-{
-    Reals places;
-    const auto size = static_cast<double>(extent);
-    for (std::int64_t i = 0; i < extent; ++i) {
-        const auto at = static_cast<double>(i);
-        places.push_back(aligned ? (extent > 1 ? 2 * at / (size - 1) - 1 : 0.0) : (2 * at + 1) / size - 1);
-    }
-    return places;
-}
-
-/// theta applied to the places of an image: a product with a known [places, dimensions + 1].
 Result<void> importAffineGrid(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const Integers size, context.constantIntegers(1, "size"));
     TRY(const std::int64_t aligned, context.integer("align_corners", 0));
-    const DataType type = context.type(0).dataType;
-    if (size.size() < 3 || size.size() > 5 || !isFloating(type)
-        || std::any_of(size.begin(), size.end(), [](std::int64_t extent) { return extent < 1; }))
-        return context.invalid("its size is " + toString(size) + ", where [n c ..] was expected");
-    const Shape image(size.begin() + 2, size.end());
-    const auto rank = static_cast<std::int64_t>(image.size());
-    const auto count = checkedElementCount(image);
-    if (!count || context.shape(0) != Shape{size[0], rank, rank + 1})
-        return context.invalid("its theta has the shape " + toString(context.shape(0)) + ", where "
-            + toString(Shape{size[0], rank, rank + 1}) + " was expected");
-    TensorType base{type, {*count, rank + 1}};
-    if (!context.builder().takeFoldedBytes(base))
-        return context.unsupported("its grid is too large to be made at import");
-    TensorData places = filledTensor(base, Number::ofReal(1));
-    std::vector<Reals> along;
-    for (const std::int64_t extent : image)
-        along.push_back(placesAlong(extent, aligned != 0));
-    for (std::int64_t p = 0; p < *count; ++p) {
-        std::int64_t rest = p;
-        for (std::int64_t d = rank; d-- > 0;) {
-            const std::int64_t extent = image[static_cast<std::size_t>(d)];
-            writeNumber(type, places.bytes.data(), static_cast<std::size_t>(p * (rank + 1) + (rank - 1 - d)),
-                Number::ofReal(along[static_cast<std::size_t>(d)][static_cast<std::size_t>(rest % extent)]));
-            rest /= extent;
-        }
-    }
-    const TensorId known =
-        context.builder().addConstant(std::make_shared<const TensorData>(std::move(places)));
-    TRY(const TensorId turned,
-        context.make(OperatorKind::Transpose, {context.input(0)},
-            attributesFrom({{"permutation", Integers{0, 2, 1}}}), {}, "turned"));
-    TRY(const TensorId grid, context.make(OperatorKind::MatMul, {known, turned}, {}, {}, "places"));
-    Shape shape{size[0]};
-    shape.insert(shape.end(), image.begin(), image.end());
-    shape.push_back(rank);
-    return context.finish(OperatorKind::Reshape, {grid}, {}, TensorType{type, std::move(shape)});
+    return context.finish(emitAffineGrid(context.writer(), context.input(0), size, aligned != 0));
 }
 
 // --- Col2Im
@@ -319,13 +270,13 @@ Result<void> importCol2Im(Context &context)
     Shape kernel{*count, 1};
     kernel.insert(kernel.end(), block.begin(), block.end());
     const TensorType kernelType{type, kernel};
-    if (!context.builder().takeFoldedBytes(kernelType))
+    if (!context.graph().constants().take(kernelType))
         return context.unsupported("its blocks are too large");
     TensorData places = filledTensor(kernelType, Number::ofReal(0));
     for (std::int64_t i = 0; i < *count; ++i)
         writeNumber(type, places.bytes.data(), static_cast<std::size_t>(i * *count + i), Number::ofReal(1));
     const TensorId weight =
-        context.builder().addConstant(std::make_shared<const TensorData>(std::move(places)));
+        context.graph().addConstant(std::make_shared<const TensorData>(std::move(places)));
     TRY(const TensorId summed,
         context.make(OperatorKind::ConvTranspose, {blocks, weight},
             attributesFrom({{"strides", strides}, {"pads", pads}, {"dilations", dilations},

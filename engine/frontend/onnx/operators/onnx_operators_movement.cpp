@@ -1,12 +1,9 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_external.h"
+#include "engine/frontend/writer/emit_movement.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -21,10 +18,7 @@ using Integers = std::vector<std::int64_t>;
 /// Gives input 0 another shape with as many elements.
 Result<void> finishReshape(Context &context, Shape shape)
 {
-    if (context.shape(0) == shape)
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Reshape, {context.input(0)}, {},
-        TensorType{context.type(0).dataType, std::move(shape)});
+    return context.finish(context.reshape(context.input(0), std::move(shape), {}));
 }
 
 Result<void> importReshape(Context &context)
@@ -34,33 +28,7 @@ Result<void> importReshape(Context &context)
     if (!given)
         return context.invalid("input 1 (shape) is missing");
     TRY(const std::int64_t allowZero, context.integer("allowzero", 0));
-    const Shape &from = context.shape(0);
-    Shape shape = *given;
-    std::ptrdiff_t open = -1;
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        if (shape[i] == 0 && allowZero == 0) {
-            if (i >= from.size())
-                return context.invalid("its shape " + toString(*given) + " copies dimension "
-                    + std::to_string(i) + " of an input of shape " + toString(from));
-            shape[i] = from[i];
-        } else if (shape[i] == -1 && open < 0) {
-            open = static_cast<std::ptrdiff_t>(i);
-        }
-    }
-    const Error misfit =
-        context.invalid("a value of shape " + toString(from) + " cannot take the shape " + toString(*given),
-            "the model contradicts itself, or a size given with --dim does not fit it");
-    const std::int64_t count = elementCount(from);
-    if (open >= 0) {
-        shape[static_cast<std::size_t>(open)] = 1;
-        const auto rest = checkedElementCount(shape);
-        if (!rest || (*rest == 0 ? count != 0 : count % *rest != 0))
-            return misfit;
-        shape[static_cast<std::size_t>(open)] = *rest == 0 ? 0 : count / *rest;
-    }
-    if (checkedElementCount(shape) != std::optional(count))
-        return misfit;
-    return finishReshape(context, std::move(shape));
+    return context.finish(emitReshape(context.writer(), context.input(0), *given, allowZero == 0));
 }
 
 Result<void> importFlatten(Context &context)
@@ -125,53 +93,26 @@ Result<void> importTranspose(Context &context)
 {
     TRY_VOID(context.require(1));
     TRY(const auto given, context.integers("perm"));
-    const std::int64_t rank = context.rank(0);
     Integers permutation = given.value_or(Integers{});
     if (!given) {
-        for (std::int64_t axis = rank; axis-- > 0;)
+        for (std::int64_t axis = context.rank(0); axis-- > 0;)
             permutation.push_back(axis);
     }
-    Integers sorted = permutation;
-    std::sort(sorted.begin(), sorted.end());
-    Integers expected(static_cast<std::size_t>(rank));
-    std::iota(expected.begin(), expected.end(), 0);
-    if (sorted != expected)
-        return context.invalid("attribute 'perm' is " + toString(permutation) + ", where an order of the "
-            + std::to_string(rank) + " dimensions was expected");
-    if (permutation == expected)
-        return context.bind(0, context.input(0));
-    return context.finish(
-        OperatorKind::Transpose, {context.input(0)}, attributesFrom({{"permutation", permutation}}));
+    return context.finish(emitTranspose(context.writer(), context.input(0), permutation));
 }
 
 Result<void> importExpand(Context &context)
 {
     TRY_VOID(context.require(2));
-    TRY(const Integers wanted, context.constantIntegers(1, "shape"));
-    const Shape &from = context.shape(0);
-    Shape shape(std::max(from.size(), wanted.size()), 1);
-    for (std::size_t i = 0; i < shape.size(); ++i) {
-        const std::int64_t a = i < from.size() ? from[from.size() - 1 - i] : 1;
-        const std::int64_t b = i < wanted.size() ? wanted[wanted.size() - 1 - i] : 1;
-        if (a != b && a != 1 && b != 1)
-            return context.invalid(
-                "a value of shape " + toString(from) + " does not broadcast to " + toString(wanted));
-        shape[shape.size() - 1 - i] = a == 1 ? b : a;
-    }
-    if (shape == from)
-        return context.bind(0, context.input(0));
-    return context.finish(
-        OperatorKind::Expand, {context.input(0)}, {}, TensorType{context.type(0).dataType, std::move(shape)});
+    TRY(const Integers shape, context.constantIntegers(1, "shape"));
+    return context.finish(emitExpand(context.writer(), context.input(0), shape));
 }
 
 Result<void> importTile(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const Integers repeats, context.constantIntegers(1, "repeats"));
-    if (static_cast<std::int64_t>(repeats.size()) == context.rank(0)
-        && std::all_of(repeats.begin(), repeats.end(), [](std::int64_t value) { return value == 1; }))
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Tile, {context.input(0)}, attributesFrom({{"repeats", repeats}}));
+    return context.finish(emitTile(context.writer(), context.input(0), repeats));
 }
 
 Result<void> importConcat(Context &context)
@@ -179,17 +120,8 @@ Result<void> importConcat(Context &context)
     TRY_VOID(context.require(std::max<std::size_t>(1, context.inputCount())));
     if (!context.hasAttribute("axis"))
         return context.invalid("attribute 'axis' is missing");
-    TRY(const std::int64_t axis, context.axisAttribute(0));
-    std::vector<TensorId> inputs;
-    for (std::size_t slot = 0; slot < context.inputCount(); ++slot) {
-        const bool empty =
-            context.rank(slot) > axis && context.shape(slot)[static_cast<std::size_t>(axis)] == 0;
-        if (!empty)
-            inputs.push_back(context.input(slot));
-    }
-    if (inputs.size() <= 1)
-        return context.bind(0, inputs.empty() ? context.input(0) : inputs.front());
-    return context.finish(OperatorKind::Concat, std::move(inputs), attributesFrom({{"axis", axis}}));
+    TRY(const std::int64_t axis, context.integer("axis", 0));
+    return context.finish(emitConcat(context.writer(), context.inputs(), axis));
 }
 
 Result<void> importSplit(Context &context)
@@ -219,71 +151,24 @@ Result<void> importSplit(Context &context)
     if (static_cast<std::int64_t>(sizes.size()) != outputs)
         return context.invalid(
             "it has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(outputs) + " outputs");
-    if (outputs == 1 && sizes.front() == extent)
-        return context.bind(0, context.input(0));
-    TRY(const auto parts,
-        context.makeMany(
-            OperatorKind::Split, {context.input(0)}, attributesFrom({{"axis", axis}, {"sizes", sizes}})));
-    for (std::size_t slot = 0; slot < parts.size(); ++slot)
-        TRY_VOID(context.bind(slot, parts[slot]));
-    return {};
+    return context.finishMany(emitSplit(context.writer(), context.input(0), axis, sizes));
 }
 
 Result<void> importSlice(Context &context)
 {
     TRY_VOID(context.require(1));
+    SliceBounds bounds;
     TRY(const auto starts, context.attributeOrInput("starts", 1, 10));
     TRY(const auto ends, context.attributeOrInput("ends", 2, 10));
-    TRY(const auto axesGiven, context.attributeOrInput("axes", 3, 10));
-    std::optional<Integers> stepsGiven;
+    TRY(bounds.axes, context.attributeOrInput("axes", 3, 10));
     if (context.opset() >= 10) {
-        TRY(stepsGiven, context.attributeOrInput("steps", 4, 10));
+        TRY(bounds.steps, context.attributeOrInput("steps", 4, 10));
     }
     if (!starts || !ends)
         return context.invalid("its starts or ends are missing");
-    const std::size_t count = starts->size();
-    Integers axes = axesGiven.value_or(Integers{});
-    if (!axesGiven) {
-        axes.resize(count);
-        std::iota(axes.begin(), axes.end(), 0);
-    }
-    const Integers steps = stepsGiven.value_or(Integers(count, 1));
-    if (ends->size() != count || axes.size() != count || steps.size() != count)
-        return context.invalid("its starts, ends, axes and steps have " + std::to_string(count) + ", "
-            + std::to_string(ends->size()) + ", " + std::to_string(axes.size()) + " and "
-            + std::to_string(steps.size()) + " elements, where as many of each were expected");
-    Shape shape = context.shape(0);
-    Integers from(shape.size(), 0);
-    Integers by(shape.size(), 1);
-    std::set<std::int64_t> seen;
-    for (std::size_t i = 0; i < count; ++i) {
-        TRY(const std::int64_t axis, context.axis(axes[i], context.rank(0)));
-        if (!seen.insert(axis).second)
-            return context.invalid("its axes name dimension " + std::to_string(axis) + " twice");
-        const auto d = static_cast<std::size_t>(axis);
-        const std::int64_t extent = context.shape(0)[d];
-        const std::int64_t step = steps[i];
-        if (step == 0 || step == std::numeric_limits<std::int64_t>::min())
-            return context.invalid("its steps contain " + std::to_string(step));
-        const std::int64_t low = step > 0 ? 0 : -1;
-        const std::int64_t high = step > 0 ? extent : extent - 1;
-        const auto clamped = [&](std::int64_t value) {
-            return std::clamp(value < 0 ? value + extent : value, low, high);
-        };
-        const std::int64_t begin = clamped((*starts)[i]);
-        const std::int64_t end = clamped((*ends)[i]);
-        const std::int64_t span = step > 0 ? end - begin : begin - end;
-        const std::int64_t stride = step > 0 ? step : -step;
-        shape[d] = span <= 0 ? 0 : (span - 1) / stride + 1;
-        from[d] = shape[d] == 0 ? 0 : begin;
-        by[d] = shape[d] <= 1 ? 1 : step;
-    }
-    if (shape == context.shape(0)
-        && std::all_of(by.begin(), by.end(), [](std::int64_t step) { return step == 1; }))
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Slice, {context.input(0)},
-        attributesFrom({{"starts", from}, {"steps", by}}),
-        TensorType{context.type(0).dataType, std::move(shape)});
+    bounds.starts = *starts;
+    bounds.ends = *ends;
+    return context.finish(emitSlice(context.writer(), context.input(0), bounds));
 }
 
 Result<void> importPad(Context &context)
@@ -314,86 +199,37 @@ Result<void> importPad(Context &context)
         }
         pads = std::move(all);
     }
-    constexpr std::int64_t kLargest = std::int64_t{1} << 40;
-    if (pads.size() != 2 * rank || std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) {
-            return pad > kLargest || pad < -kLargest;
-        }))
-        return context.invalid("its pads are " + toString(pads) + ", where two numbers per dimension of "
-            + toString(context.shape(0)) + " were expected");
-    if (std::all_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad == 0; }))
-        return context.bind(0, context.input(0));
-    return context.finish(OperatorKind::Pad, {context.input(0)},
-        attributesFrom({{"pads", pads}, {"mode", mode}, {"value", numberAttribute(value)}}));
+    return context.finish(emitPad(context.writer(), context.input(0), pads, mode, value));
 }
 
-/// Known indices counted from the end are counted from the start instead. `extent` is that of the indexed
-/// dimension.
-Result<TensorId> countedFromStart(Context &context, TensorId indices, std::int64_t extent)
-{
-    const TensorType type = context.builder().typeOf(indices);
-    const bool known = context.builder().isKnown(indices);
-    if (!known || isFloating(type.dataType))
-        return indices;
-    Integers values = integersOf(*context.builder().valuesOf(indices));
-    bool negative = false;
-    for (std::int64_t &index : values) {
-        if (index < -extent || index >= extent)
-            return context.invalid(
-                "it takes element " + std::to_string(index) + " of a dimension of " + std::to_string(extent));
-        negative = negative || index < 0;
-        index = index < 0 ? index + extent : index;
-    }
-    return negative ? context.builder().addConstant(integerTensor(std::move(values), type.shape)) : indices;
-}
-
-Result<void> importGather(Context &context)
+template<auto emit> Result<void> importGatherAlong(Context &context)
 {
     TRY_VOID(context.require(2));
-    TRY(const std::int64_t axis, context.axisAttribute(0));
-    TRY(const TensorId indices,
-        countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
-    return context.finish(
-        OperatorKind::Gather, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
-}
-
-Result<void> importGatherElements(Context &context)
-{
-    TRY_VOID(context.require(2));
-    TRY(const std::int64_t axis, context.axisAttribute(0));
-    TRY(const TensorId indices,
-        countedFromStart(context, context.input(1), context.shape(0)[static_cast<std::size_t>(axis)]));
-    return context.finish(
-        OperatorKind::GatherElements, {context.input(0), indices}, attributesFrom({{"axis", axis}}));
+    TRY(const std::int64_t axis, context.integer("axis", 0));
+    return context.finish(emit(context.writer(), context.input(0), context.input(1), axis));
 }
 
 Result<void> importGatherND(Context &context)
 {
     TRY_VOID(context.require(2));
     TRY(const std::int64_t batch, context.integer("batch_dims", 0));
-    return context.finish(OperatorKind::GatherND, {context.input(0), context.input(1)},
-        attributesFrom({{"batch_dims", batch}}));
-}
-
-Result<void> scatter(Context &context, OperatorKind kind)
-{
-    TRY_VOID(context.require(3));
-    TRY(const std::string reduction, context.text("reduction", "none"));
-    Attributes attributes = attributesFrom({{"reduction", reduction}});
-    if (kind == OperatorKind::ScatterElements) {
-        TRY(const std::int64_t axis, context.axisAttribute(0));
-        attributes.set("axis", axis);
-    }
-    return context.finish(
-        kind, {context.input(0), context.input(1), context.input(2)}, std::move(attributes));
+    return context.finish(emitGatherND(context.writer(), context.input(0), context.input(1), batch));
 }
 
 Result<void> importScatterElements(Context &context)
 {
-    return scatter(context, OperatorKind::ScatterElements);
+    TRY_VOID(context.require(3));
+    TRY(const std::string reduction, context.text("reduction", "none"));
+    TRY(const std::int64_t axis, context.integer("axis", 0));
+    return context.finish(emitScatterElements(
+        context.writer(), context.input(0), context.input(1), context.input(2), axis, reduction));
 }
 Result<void> importScatterND(Context &context)
 {
-    return scatter(context, OperatorKind::ScatterND);
+    TRY_VOID(context.require(3));
+    TRY(const std::string reduction, context.text("reduction", "none"));
+    return context.finish(
+        emitScatterND(context.writer(), context.input(0), context.input(1), context.input(2), reduction));
 }
 
 Result<void> importOneHot(Context &context)
@@ -438,12 +274,8 @@ Result<void> importTopK(Context &context)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
         k = given.front();
     }
-    TRY(const auto outputs,
-        context.makeMany(OperatorKind::TopK, {context.input(0)},
-            attributesFrom({{"axis", axis}, {"k", k}, {"largest", largest}, {"sorted", sorted}})));
-    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        TRY_VOID(context.bind(slot, outputs[slot]));
-    return {};
+    return context.finishMany(OperatorKind::TopK, {context.input(0)},
+        attributesFrom({{"axis", axis}, {"k", k}, {"largest", largest}, {"sorted", sorted}}));
 }
 
 Result<void> importCumSum(Context &context)
@@ -468,11 +300,9 @@ Result<void> importTrilu(Context &context)
         TRY(const Integers given, context.constantIntegers(1, "k"));
         if (given.size() != 1)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
-        constexpr std::int64_t kFar = std::int64_t{1} << 40; // beyond every matrix, and safe to add to
-        k = std::clamp(given.front(), -kFar, kFar);
+        k = given.front();
     }
-    return context.finish(
-        OperatorKind::Trilu, {context.input(0)}, attributesFrom({{"upper", upper}, {"k", k}}));
+    return context.finish(emitTrilu(context.writer(), context.input(0), upper != 0, k));
 }
 
 Result<void> importDepthToSpace(Context &context)
@@ -511,11 +341,12 @@ OnnxHandler findMovementHandler(std::string_view type)
         {"Flatten", importFlatten}, {"Squeeze", importSqueeze}, {"Unsqueeze", importUnsqueeze},
         {"Transpose", importTranspose}, {"Expand", importExpand}, {"Tile", importTile},
         {"Concat", importConcat}, {"Split", importSplit}, {"Slice", importSlice}, {"Pad", importPad},
-        {"Gather", importGather}, {"GatherElements", importGatherElements}, {"GatherND", importGatherND},
-        {"Scatter", importScatterElements}, {"ScatterElements", importScatterElements},
-        {"ScatterND", importScatterND}, {"OneHot", importOneHot}, {"TopK", importTopK},
-        {"CumSum", importCumSum}, {"Trilu", importTrilu}, {"DepthToSpace", importDepthToSpace},
-        {"SpaceToDepth", importSpaceToDepth}, {"ReverseSequence", importReverseSequence}};
+        {"Gather", importGatherAlong<emitGather>}, {"GatherElements", importGatherAlong<emitGatherElements>},
+        {"GatherND", importGatherND}, {"Scatter", importScatterElements},
+        {"ScatterElements", importScatterElements}, {"ScatterND", importScatterND}, {"OneHot", importOneHot},
+        {"TopK", importTopK}, {"CumSum", importCumSum}, {"Trilu", importTrilu},
+        {"DepthToSpace", importDepthToSpace}, {"SpaceToDepth", importSpaceToDepth},
+        {"ReverseSequence", importReverseSequence}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
+#include "engine/frontend/writer/emit_windows.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,170 +12,50 @@ namespace {
 
 using Context = OnnxNodeContext;
 using Handler = Result<void> (*)(Context &);
-using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t kLargestWindow = std::int64_t{1} << 31; ///< Of a kernel, stride, dilation or padding.
-
-/// Windows of a convolution or pooling over the dimensions after the first two.
-struct Window {
-    Integers kernel{};
-    Integers strides{};
-    Integers dilations{};
-    Integers pads{}; ///< Begins, then ends.
-    std::string autoPad{};
-};
-
-/// An attribute with one number of at least `least` per spatial dimension (or `each` of them); `fallback` if
-/// missing.
-Result<Integers> perDimension(
-    Context &context, const char *name, std::size_t count, std::int64_t least, std::int64_t fallback)
+/// The window attributes that convolutions and poolings share.
+Result<WrittenWindows> windowsOf(Context &context)
 {
-    TRY(auto given, context.integers(name));
-    if (!given)
-        return Integers(count, fallback);
-    const bool fine = given->size() == count
-        && std::all_of(given->begin(), given->end(),
-            [&](std::int64_t value) { return value >= least && value <= kLargestWindow; });
-    if (!fine)
-        return context.invalid("attribute '" + std::string(name) + "' is " + toString(*given) + ", where "
-            + std::to_string(count) + " numbers of at least " + std::to_string(least) + " were expected");
-    return *std::move(given);
-}
-
-/// Reads the window attributes; `kernel` is the fallback of kernel_shape, empty if it must be given.
-Result<Window> readWindow(Context &context, const Integers &kernel)
-{
-    TRY_VOID(context.require(1));
-    if (context.rank(0) < 3)
-        return context.invalid("its input has the shape " + toString(context.shape(0))
-            + ", where [n c ..] with spatial dimensions was expected");
-    const std::size_t count = context.shape(0).size() - 2;
-    Window window;
-    if (context.hasAttribute("kernel_shape") || kernel.empty()) {
-        if (!context.hasAttribute("kernel_shape"))
-            return context.invalid("attribute 'kernel_shape' is missing");
-        TRY(window.kernel, perDimension(context, "kernel_shape", count, 1, 1));
-        if (!kernel.empty() && window.kernel != kernel)
-            return context.invalid("its kernel_shape " + toString(window.kernel)
-                + " is not that of its weight, " + toString(kernel));
-    } else {
-        window.kernel = kernel;
-    }
-    TRY(window.strides, perDimension(context, "strides", count, 1, 1));
-    TRY(window.dilations, perDimension(context, "dilations", count, 1, 1));
-    TRY(window.pads, perDimension(context, "pads", 2 * count, 0, 0));
-    TRY(window.autoPad, context.text("auto_pad", "NOTSET"));
-    if (window.autoPad != "NOTSET")
-        window.pads.assign(2 * count, 0);
-    return window;
-}
-
-/// Divides `total` between begin and end of spatial dimension `i`; the begin has the larger half if `lower`.
-void setPads(Window &window, std::size_t i, std::int64_t total, bool lower)
-{
-    const std::int64_t small = total / 2;
-    window.pads[i] = lower ? total - small : small;
-    window.pads[window.kernel.size() + i] = lower ? small : total - small;
-}
-
-/// Replaces auto_pad SAME_* by numbers such that the output has ceil(input / stride) elements.
-void resolveSamePads(Window &window, const Shape &input)
-{
-    if (window.autoPad != "SAME_UPPER" && window.autoPad != "SAME_LOWER")
-        return;
-    for (std::size_t i = 0; i < window.kernel.size(); ++i) {
-        const std::int64_t extent = input[i + 2];
-        const std::int64_t outputs = (extent + window.strides[i] - 1) / window.strides[i];
-        const std::int64_t span = (window.kernel[i] - 1) * window.dilations[i] + 1;
-        setPads(window, i, std::max<std::int64_t>(0, (outputs - 1) * window.strides[i] + span - extent),
-            window.autoPad == "SAME_LOWER");
-    }
-}
-
-/// The spatial extents of a convolution's weight [o c/g ..].
-Result<Integers> kernelOf(Context &context)
-{
-    TRY_VOID(context.require(2));
-    if (context.rank(1) != context.rank(0) || context.rank(1) < 3)
-        return context.invalid("its weight has the shape " + toString(context.shape(1)) + " and its input "
-            + toString(context.shape(0)) + ", where equal numbers of dimensions, at least 3, were expected");
-    return Integers(context.shape(1).begin() + 2, context.shape(1).end());
-}
-
-std::vector<TensorId> convolutionInputs(Context &context)
-{
-    std::vector<TensorId> inputs{context.input(0), context.input(1)};
-    if (context.has(2))
-        inputs.push_back(context.input(2));
-    return inputs;
+    WrittenWindows windows;
+    TRY(windows.kernel, context.integers("kernel_shape"));
+    TRY(windows.strides, context.integers("strides"));
+    TRY(windows.dilations, context.integers("dilations"));
+    TRY(windows.pads, context.integers("pads"));
+    TRY(windows.autoPad, context.text("auto_pad", "NOTSET"));
+    return windows;
 }
 
 Result<void> importConv(Context &context)
 {
-    TRY(const Integers kernel, kernelOf(context));
-    TRY(Window window, readWindow(context, kernel));
+    TRY_VOID(context.require(2));
+    TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t group, context.integer("group", 1));
-    resolveSamePads(window, context.shape(0));
-    return context.finish(OperatorKind::Conv, convolutionInputs(context),
-        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations},
-            {"group", group}}));
+    return context.finish(
+        emitConv(context.writer(), {context.input(0), context.input(1), context.input(2)}, windows, group));
 }
 
 Result<void> importConvTranspose(Context &context)
 {
-    TRY(const Integers kernel, kernelOf(context));
-    TRY(Window window, readWindow(context, kernel));
+    TRY_VOID(context.require(2));
+    TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t group, context.integer("group", 1));
-    TRY(Integers extra, perDimension(context, "output_padding", kernel.size(), 0, 0));
+    TRY(const auto extra, context.integers("output_padding"));
     TRY(const auto outputs, context.integers("output_shape"));
-    const Shape &input = context.shape(0);
-    if (outputs && outputs->size() < kernel.size())
-        return context.invalid("attribute 'output_shape' is " + toString(*outputs));
-    const bool same = window.autoPad == "SAME_UPPER" || window.autoPad == "SAME_LOWER";
-    for (std::size_t i = 0; (outputs || same) && i < kernel.size(); ++i) {
-        if (input[i + 2] > kLargestWindow)
-            return context.invalid("its input is too large");
-        const std::int64_t wanted =
-            outputs ? (*outputs)[outputs->size() - kernel.size() + i] : input[i + 2] * window.strides[i];
-        const std::int64_t full = window.strides[i] * (input[i + 2] - 1) + extra[i]
-            + (window.kernel[i] - 1) * window.dilations[i] + 1;
-        if (wanted < 1 || wanted > kLargestWindow * kLargestWindow / 2)
-            return context.invalid("attribute 'output_shape' is " + toString(*outputs));
-        if (!outputs && wanted > full)
-            return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
-                    + "', which ONNX does not define where strides are longer than the window",
-                "say 'pads' or 'output_shape' instead");
-        if (wanted - full >= window.strides[i])
-            return context.invalid("attribute 'output_shape' is " + toString(*outputs)
-                + ", which is further than its windows and strides reach");
-        // What the window does not reach is added at the end.
-        setPads(window, i, std::max<std::int64_t>(0, full - wanted), window.autoPad != "SAME_UPPER");
-        extra[i] += std::max<std::int64_t>(0, wanted - full);
-    }
-    return context.finish(OperatorKind::ConvTranspose, convolutionInputs(context),
-        attributesFrom({{"strides", window.strides}, {"pads", window.pads}, {"dilations", window.dilations},
-            {"group", group}, {"output_padding", extra}}));
+    return context.finish(emitConvTranspose(context.writer(),
+        {context.input(0), context.input(1), context.input(2)}, windows, group, extra, outputs));
 }
 
-Result<Attributes> poolAttributes(Context &context)
+Result<Attributes> poolAttributesOf(Context &context)
 {
-    TRY(Window window, readWindow(context, {}));
-    const bool dilates = std::any_of(window.dilations.begin(), window.dilations.end(),
-        [](std::int64_t dilation) { return dilation != 1; });
-    if (dilates && (window.autoPad == "SAME_UPPER" || window.autoPad == "SAME_LOWER"))
-        return context.unsupported("attribute 'auto_pad' is '" + window.autoPad
-                + "' of a dilated window, which ONNX's implementations pad differently",
-            "say 'pads' instead");
-    resolveSamePads(window, context.shape(0));
+    TRY_VOID(context.require(1));
+    TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
-    return attributesFrom(
-        {{"kernel_shape", window.kernel}, {"strides", window.strides}, {"pads", window.pads},
-            {"dilations", window.dilations}, {"ceil_mode", std::int64_t{ceilMode != 0 ? 1 : 0}}});
+    return poolAttributes(context.writer(), context.input(0), windows, ceilMode != 0);
 }
 
 Result<void> importMaxPool(Context &context)
 {
-    TRY(Attributes attributes, poolAttributes(context));
+    TRY(Attributes attributes, poolAttributesOf(context));
     if (context.wants(1))
         return context.keepUnknown("the indices of MaxPool are not computed");
     return context.finish(OperatorKind::MaxPool, {context.input(0)}, std::move(attributes));
@@ -181,7 +63,7 @@ Result<void> importMaxPool(Context &context)
 
 Result<void> importAveragePool(Context &context)
 {
-    TRY(Attributes attributes, poolAttributes(context));
+    TRY(Attributes attributes, poolAttributesOf(context));
     TRY(const std::int64_t include, context.integer("count_include_pad", 0));
     attributes.set("count_include_pad", std::int64_t{include != 0 ? 1 : 0});
     return context.finish(OperatorKind::AveragePool, {context.input(0)}, std::move(attributes));
@@ -189,7 +71,7 @@ Result<void> importAveragePool(Context &context)
 
 Result<void> importLpPool(Context &context)
 {
-    TRY(Attributes attributes, poolAttributes(context));
+    TRY(Attributes attributes, poolAttributesOf(context));
     TRY(const std::int64_t p, context.integer("p", 2));
     if (p < 1)
         return context.invalid("attribute 'p' is " + std::to_string(p) + ", where at least 1 was expected");
@@ -205,7 +87,7 @@ Result<void> bindRunning(
 {
     if (!context.wants(slot))
         return {};
-    const DataType type = context.builder().typeOf(current).dataType;
+    const DataType type = context.graph().typeOf(current).dataType;
     const std::string name = what;
     TRY(const TensorId kept,
         context.make(OperatorKind::Mul, {old, context.scalar(type, momentum)}, {}, {}, name + "_kept"));
@@ -479,8 +361,8 @@ Result<void> importLoss(Context &context, OperatorKind kind)
         return context.finish(kind, std::move(inputs), std::move(attributes));
     TRY(const TensorId sum, context.make(kind, std::move(inputs), std::move(attributes), {}, "sum"));
     TRY(TensorId count, context.make(OperatorKind::CountValid, std::move(counted), ignore, {}, "count"));
-    const DataType type = context.builder().typeOf(sum).dataType;
-    if (context.builder().typeOf(count).dataType != type) {
+    const DataType type = context.graph().typeOf(sum).dataType;
+    if (context.graph().typeOf(count).dataType != type) {
         TRY(count, context.make(OperatorKind::Cast, {count}, {}, TensorType{type, {}}, "count_cast"));
     }
     return context.finish(OperatorKind::Div, {sum, count});
@@ -549,10 +431,7 @@ template<OperatorKind kind> Result<void> importRecurrent(Context &context)
     std::vector<TensorId> inputs = context.inputs();
     inputs[0] = projected;
     inputs[1] = {};
-    TRY(const auto outputs, context.makeMany(kind, std::move(inputs), std::move(attributes)));
-    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        TRY_VOID(context.bind(slot, outputs[slot]));
-    return {};
+    return context.finishMany(kind, std::move(inputs), std::move(attributes));
 }
 
 } // namespace

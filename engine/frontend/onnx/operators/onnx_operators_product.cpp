@@ -1,9 +1,7 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <cmath>
+#include "engine/frontend/writer/emit_functions.h"
+
 #include <map>
 #include <utility>
 
@@ -37,7 +35,7 @@ Result<void> importGemm(Context &context)
             context.make(OperatorKind::Transpose, {a},
                 attributesFrom({{"permutation", std::vector<std::int64_t>{1, 0}}}), {}, "transpose"));
     }
-    const Shape shape{context.builder().typeOf(a).shape[0], context.shape(1)[transposeB != 0 ? 0 : 1]};
+    const Shape shape{context.graph().typeOf(a).shape[0], context.shape(1)[transposeB != 0 ? 0 : 1]};
     TensorId bias = beta == 0 ? TensorId{} : context.input(2);
     const Attributes attributes = attributesFrom({{"transposed", std::int64_t{transposeB != 0 ? 1 : 0}}});
     if (alpha == 1.0 && (!bias || (beta == 1.0 && context.shape(2) == Shape{shape[1]}))) {
@@ -55,7 +53,7 @@ Result<void> importGemm(Context &context)
             context.make(OperatorKind::Mul, {y, context.scalar(type, alpha)}, {}, {}, bias ? "alpha" : ""));
     }
     if (bias) {
-        const Shape biasShape = context.builder().typeOf(bias).shape;
+        const Shape biasShape = context.graph().typeOf(bias).shape;
         const std::size_t rank = biasShape.size();
         bool fits = rank <= 2;
         for (std::size_t i = 0; fits && i < rank; ++i)
@@ -71,77 +69,10 @@ Result<void> importGemm(Context &context)
     return context.bind(0, y);
 }
 
-/// The equation with explicit output and without ellipsis, whose dimensions get letters of their own.
-Result<std::string> explicitEquation(Context &context, std::string equation)
-{
-    equation.erase(std::remove_if(equation.begin(), equation.end(),
-                       [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }),
-        equation.end());
-    const std::size_t arrow = equation.find("->");
-    const bool hasOutput = arrow != std::string::npos;
-    std::string output = hasOutput ? equation.substr(arrow + 2) : std::string{};
-    std::vector<std::string> terms(1);
-    for (const char c : equation.substr(0, arrow)) {
-        if (c == ',')
-            terms.emplace_back();
-        else
-            terms.back() += c;
-    }
-    const Error malformed = context.invalid("its equation '" + equation + "' does not fit its inputs");
-    if (terms.size() != context.inputCount())
-        return malformed;
-    std::array<int, 256> uses{};
-    for (const char c : equation)
-        ++uses[static_cast<unsigned char>(c)];
-    std::string free;
-    for (const char c : std::string("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")) {
-        if (uses[static_cast<unsigned char>(c)] == 0)
-            free += c;
-    }
-    std::size_t widest = 0;
-    std::vector<std::size_t> widths(terms.size(), 0);
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-        const std::size_t dots = terms[i].find("...");
-        const std::size_t letters = terms[i].size() - (dots == std::string::npos ? 0 : 3);
-        const auto rank = static_cast<std::size_t>(context.rank(i));
-        if (dots == std::string::npos ? letters != rank : letters > rank)
-            return malformed;
-        widths[i] = rank - letters;
-        widest = std::max(widest, widths[i]);
-    }
-    if (widest > free.size())
-        return malformed;
-    const auto expand = [&](std::string &term, std::size_t width) {
-        if (const std::size_t dots = term.find("..."); dots != std::string::npos)
-            term.replace(dots, 3, free.substr(widest - width, width));
-    };
-    if (!hasOutput) { // letters that occur once, in alphabetical order, after the ellipsis
-        output = widest > 0 ? "..." : "";
-        for (int c = 0; c < 256; ++c) {
-            if (uses[static_cast<std::size_t>(c)] == 1 && std::isalpha(c) != 0)
-                output += static_cast<char>(c);
-        }
-    }
-    std::string result;
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-        expand(terms[i], widths[i]);
-        result += (i == 0 ? "" : ",") + terms[i];
-    }
-    expand(output, widest);
-    result += "->" + output;
-    for (const char c : result) {
-        if (std::isalpha(static_cast<unsigned char>(c)) == 0 && c != ',' && c != '-' && c != '>')
-            return malformed;
-    }
-    return result;
-}
-
 Result<void> importEinsum(Context &context)
 {
-    TRY_VOID(context.require(std::max<std::size_t>(1, context.inputCount())));
-    TRY(const std::string written, context.text("equation", ""));
-    TRY(const std::string equation, explicitEquation(context, written));
-    return context.finish(OperatorKind::Einsum, context.inputs(), attributesFrom({{"equation", equation}}));
+    TRY(const std::string equation, context.text("equation", ""));
+    return context.finish(emitEinsum(context.writer(), context.inputs(), equation));
 }
 
 } // namespace

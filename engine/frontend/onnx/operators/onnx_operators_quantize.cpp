@@ -30,7 +30,7 @@ std::optional<std::pair<double, double>> limitsOf(DataType type)
 
 Result<TensorId> castFor(Context &context, TensorId x, DataType type, const char *suffix)
 {
-    const TensorType own = context.builder().typeOf(x);
+    const TensorType own = context.graph().typeOf(x);
     if (own.dataType == type)
         return x;
     return context.make(OperatorKind::Cast, {x}, {}, TensorType{type, own.shape}, suffix);
@@ -41,7 +41,7 @@ Result<TensorId> castFor(Context &context, TensorId x, DataType type, const char
 Result<TensorId> spread(
     Context &context, TensorId x, const Shape &shape, std::int64_t block, const std::string &suffix)
 {
-    const TensorType own = context.builder().typeOf(x);
+    const TensorType own = context.graph().typeOf(x);
     if (elementCount(own.shape) == 1)
         return context.reshape(x, {}, suffix);
     TRY(const std::int64_t written, context.integer("axis", 1));
@@ -109,7 +109,7 @@ Result<TensorId> quantized(Context &context, TensorId x, TensorId scale, TensorI
         return context.unsupported(
             std::string("it quantises to ") + nameOf(type) + ", where uint8, int8 or int16 was expected");
     TRY(x, context.make(OperatorKind::Div, {x, scale}, {}, {}, "scaled"));
-    if (context.builder().typeOf(x).dataType != DataType::Float64) {
+    if (context.graph().typeOf(x).dataType != DataType::Float64) {
         TRY(x, castFor(context, x, DataType::Float32, "scaled_wide")); // halves do not hold what is moved
     }
     TRY(x, context.make(OperatorKind::Round, {x}, {}, {}, "rounded"));
@@ -119,7 +119,7 @@ Result<TensorId> quantized(Context &context, TensorId x, TensorId scale, TensorI
     TRY(x,
         context.make(OperatorKind::Clip, {x},
             attributesFrom({{"min", limits->first}, {"max", limits->second}}), {}, "cut"));
-    const Shape shape = context.builder().typeOf(x).shape;
+    const Shape shape = context.graph().typeOf(x).shape;
     return context.make(OperatorKind::Cast, {x}, {}, TensorType{type, shape});
 }
 
@@ -188,7 +188,7 @@ Result<TensorId> movedWide(
     const std::string prefix = name;
     TRY(TensorId zero,
         castFor(context, context.input(zeroSlot), DataType::Float64, (prefix + "_zero").c_str()));
-    const std::int64_t count = elementCount(context.builder().typeOf(zero).shape);
+    const std::int64_t count = elementCount(context.graph().typeOf(zero).shape);
     if (count == 1) {
         TRY(zero, context.reshape(zero, {}, prefix + "_zero_single"));
     } else if (count == elementCount(zeroShape)) {
@@ -199,7 +199,7 @@ Result<TensorId> movedWide(
 
 Result<void> finishInteger(Context &context, TensorId y)
 {
-    const Shape shape = context.builder().typeOf(y).shape;
+    const Shape shape = context.graph().typeOf(y).shape;
     return context.finish(OperatorKind::Cast, {y}, {}, TensorType{DataType::Int32, shape});
 }
 
@@ -231,7 +231,7 @@ Result<TensorId> dequantized(Context &context, std::size_t slot, const char *nam
         const bool zero = parameter == slot + 2;
         const std::string suffix = prefix + (zero ? "_zero" : "_scale");
         TRY(TensorId value, castFor(context, context.input(parameter), type, suffix.c_str()));
-        const std::int64_t count = elementCount(context.builder().typeOf(value).shape);
+        const std::int64_t count = elementCount(context.graph().typeOf(value).shape);
         TRY(value,
             context.reshape(
                 value, count == elementCount(shape) && count > 1 ? shape : Shape{}, suffix + "_each"));

@@ -1,5 +1,7 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
+#include "engine/frontend/writer/emit_functions.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -49,15 +51,8 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
         for (std::int64_t axis = 0; axis < rank; ++axis)
             axes.insert(axis);
     }
-    Attributes attributes = attributesFrom({{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())},
-        {"keepdims", std::int64_t{keep != 0 ? 1 : 0}}});
-    if (kind == OperatorKind::ReduceMean) {
-        std::int64_t count = 1;
-        for (const std::int64_t axis : axes)
-            count *= context.shape(0)[static_cast<std::size_t>(axis)];
-        attributes.set("count", count);
-    }
-    return context.finish(kind, {context.input(0)}, std::move(attributes));
+    return context.finish(
+        emitReduction(context.writer(), kind, context.input(0), {axes.begin(), axes.end()}, keep != 0));
 }
 
 template<OperatorKind kind> Result<void> importReduction(Context &context)
@@ -91,18 +86,15 @@ Result<std::vector<std::int64_t>> spatialAxes(Context &context)
 Result<void> importGlobalAveragePool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
-    std::int64_t count = 1;
-    for (const std::int64_t axis : axes)
-        count *= context.shape(0)[static_cast<std::size_t>(axis)];
-    return context.finish(OperatorKind::ReduceMean, {context.input(0)},
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}, {"count", count}}));
+    return context.finish(
+        emitReduction(context.writer(), OperatorKind::ReduceMean, context.input(0), axes, true));
 }
 
 Result<void> importGlobalMaxPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
-    return context.finish(OperatorKind::ReduceMax, {context.input(0)},
-        attributesFrom({{"axes", axes}, {"keepdims", std::int64_t{1}}}));
+    return context.finish(
+        emitReduction(context.writer(), OperatorKind::ReduceMax, context.input(0), axes, true));
 }
 
 Result<void> importGlobalLpPool(Context &context)
@@ -162,7 +154,7 @@ template<OperatorKind kind> Result<void> importSoftmax(Context &context)
 Result<void> importHardmax(Context &context)
 {
     TRY(const Line line, maximumLine(context));
-    const TensorType type = context.builder().typeOf(line.x);
+    const TensorType type = context.graph().typeOf(line.x);
     TRY(const TensorId best,
         context.make(OperatorKind::ArgMax, {line.x},
             attributesFrom(

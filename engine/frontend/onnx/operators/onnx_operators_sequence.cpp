@@ -2,7 +2,7 @@
 // places have to be known.
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <map>
@@ -94,7 +94,7 @@ Result<void> importSequenceLength(Context &context)
 {
     TRY(const Sequence sequence, sequenceAt(context, 0));
     return context.bind(
-        0, context.builder().addConstant(integerTensor({static_cast<std::int64_t>(sequence.size())}, {})));
+        0, context.graph().addConstant(integerTensor({static_cast<std::int64_t>(sequence.size())}, {})));
 }
 
 /// Extents of the parts of dimension `axis`: as given, of one size but for the last, or 1 each.
@@ -126,12 +126,12 @@ Result<void> importSplitToSequence(Context &context)
     Sequence parts{context.input(0)};
     if (sizes.size() != 1) {
         TRY(parts,
-            context.makeMany(
+            context.writer().makeMany(
                 OperatorKind::Split, {context.input(0)}, attributesFrom({{"axis", axis}, {"sizes", sizes}})));
     }
     if (keep == 0 && !context.has(1)) {
         for (TensorId &part : parts) {
-            Shape shape = context.builder().typeOf(part).shape;
+            Shape shape = context.graph().typeOf(part).shape;
             shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
             TRY(part, context.reshape(part, std::move(shape), "part"));
         }
@@ -146,10 +146,10 @@ Result<void> importConcatFromSequence(Context &context)
     TRY(const std::int64_t written, context.integer("axis", 0));
     if (sequence.empty())
         return context.invalid("it joins a sequence without tensors");
-    const auto rank = static_cast<std::int64_t>(context.builder().typeOf(sequence.front()).shape.size());
+    const auto rank = static_cast<std::int64_t>(context.graph().typeOf(sequence.front()).shape.size());
     TRY(const std::int64_t axis, context.axis(written, fresh != 0 ? rank + 1 : rank));
     for (TensorId &part : sequence) {
-        Shape shape = context.builder().typeOf(part).shape;
+        Shape shape = context.graph().typeOf(part).shape;
         if (fresh != 0 && static_cast<std::int64_t>(shape.size()) == rank) {
             shape.insert(shape.begin() + axis, 1);
             TRY(part, context.reshape(part, std::move(shape), "part"));

@@ -1,6 +1,6 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
-#include "engine/frontend/onnx/onnx_external.h"
+#include "engine/frontend/writer/emit_movement.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ using Integers = std::vector<std::int64_t>;
 std::optional<Classification> storedBy(
     Context &context, const TensorType &type, const std::shared_ptr<const TensorData> &data)
 {
-    return context.scope().storedByNode(OnnxTensor{context.node().outputs.front(), type, data, {}, false});
+    return context.scope().storedByNode(StoredTensor{context.node().outputs.front(), type, data, {}, false});
 }
 
 Result<void> importConstant(Context &context)
@@ -30,12 +30,12 @@ Result<void> importConstant(Context &context)
             "it has " + std::to_string(attributes.size()) + " values, where one was expected");
     const auto &[name, attribute] = *attributes.begin();
     std::shared_ptr<const TensorData> data;
-    if (const auto *tensor = std::get_if<OnnxTensor>(&attribute)) {
+    if (const auto *tensor = std::get_if<StoredTensor>(&attribute)) {
         if (!tensor->data) { // beside the file
-            const TensorId id = context.builder().addStored(
-                OnnxTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
+            const TensorId id = context.graph().addStored(
+                StoredTensor{"", tensor->type, nullptr, tensor->external, false}, TensorRole::Buffer);
             if (const auto stored = storedBy(context, tensor->type, nullptr))
-                context.builder().makeStored(id, *stored);
+                context.graph().makeStored(id, *stored);
             return context.bind(0, id);
         }
         data = tensor->data;
@@ -57,9 +57,9 @@ Result<void> importConstant(Context &context)
         return context.unsupported("its value ('" + name + "') is not a tensor of numbers"
             + (unreadable != nullptr ? ": " + unreadable->reason : std::string{}));
     }
-    const TensorId id = context.builder().addConstant(data);
+    const TensorId id = context.graph().addConstant(data);
     if (const auto stored = storedBy(context, data->type, data))
-        context.builder().makeStored(id, *stored);
+        context.graph().makeStored(id, *stored);
     return context.bind(0, id);
 }
 
@@ -70,7 +70,7 @@ Result<void> importConstantOfShape(Context &context)
     Number value = Number::ofReal(0);
     if (const auto found = context.node().attributes.find("value");
         found != context.node().attributes.end()) {
-        const auto *tensor = std::get_if<OnnxTensor>(&found->second);
+        const auto *tensor = std::get_if<StoredTensor>(&found->second);
         if (tensor == nullptr || !tensor->data || elementCount(tensor->type.shape) != 1)
             return context.invalid("attribute 'value' should be a tensor of one number");
         type.dataType = tensor->type.dataType;
@@ -78,19 +78,19 @@ Result<void> importConstantOfShape(Context &context)
     }
     if (!checkedByteCount(type))
         return context.invalid("it would make a value of shape " + toString(shape));
-    const auto data = context.builder().filled(type, value);
+    const auto data = context.graph().constants().filled(type, value);
     const auto stored = storedBy(context, type, data);
     if (data) {
-        const TensorId id = context.builder().addConstant(data);
+        const TensorId id = context.graph().addConstant(data);
         if (stored)
-            context.builder().makeStored(id, *stored);
+            context.graph().makeStored(id, *stored);
         return context.bind(0, id);
     }
     if (stored && stored->as == StoredAs::Parameter) {
-        context.builder().note("weights filled with one number are too large to hold; a run draws them from "
-                               "its seed (on the command line with --random-weights)");
+        context.graph().note("weights filled with one number are too large to hold; a run draws them from "
+                             "its seed (on the command line with --random-weights)");
         return context.bind(
-            0, context.builder().addStored(OnnxTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
+            0, context.graph().addStored(StoredTensor{"", type, nullptr, {}, false}, TensorRole::Weight));
     }
     return context.finish(OperatorKind::Fill, {}, attributesFrom({{"value", numberAttribute(value)}}), type);
 }
@@ -104,9 +104,9 @@ Result<void> importShape(Context &context)
     start = std::clamp<std::int64_t>(start < 0 ? start + rank : start, 0, rank);
     end = std::clamp<std::int64_t>(end < 0 ? end + rank : end, start, rank);
     const Shape &shape = context.shape(0);
-    const TensorId sizes = context.builder().addConstant(
+    const TensorId sizes = context.graph().addConstant(
         integerTensor(Integers(shape.begin() + start, shape.begin() + end), {end - start}));
-    context.builder().noteSizes(
+    context.graph().noteSizes(
         sizes, context.input(0), static_cast<std::size_t>(start), static_cast<std::size_t>(end));
     return context.bind(0, sizes);
 }
@@ -114,8 +114,8 @@ Result<void> importShape(Context &context)
 Result<void> importSize(Context &context)
 {
     TRY_VOID(context.require(1));
-    const TensorId size = context.builder().addConstant(integerTensor({elementCount(context.shape(0))}, {}));
-    context.builder().noteSizes(size, context.input(0), 0, context.shape(0).size());
+    const TensorId size = context.graph().addConstant(integerTensor({elementCount(context.shape(0))}, {}));
+    context.graph().noteSizes(size, context.input(0), 0, context.shape(0).size());
     return context.bind(0, size);
 }
 
@@ -160,7 +160,7 @@ Result<void> importWindow(Context &context)
     TRY(const std::int64_t periodic, context.integer("periodic", 1));
     TRY(const std::int64_t code, context.integer("output_datatype", 1));
     const DataType type = onnxElementType(code).value_or(DataType::Float32);
-    if (size.size() != 1 || size[0] < 1 || !context.builder().takeFoldedBytes({type, size}))
+    if (size.size() != 1 || size[0] < 1 || !context.graph().constants().take({type, size}))
         return context.invalid("its size is " + toString(size) + ", where a number of elements was expected");
     const auto length = static_cast<double>(periodic != 0 ? size[0] : size[0] - 1);
     TensorData window = filledTensor({type, size}, Number::ofReal(1));
@@ -172,7 +172,7 @@ Result<void> importWindow(Context &context)
         writeNumber(type, window.bytes.data(), static_cast<std::size_t>(i), Number::ofReal(value));
     }
     return context.bind(
-        0, context.builder().addConstant(std::make_shared<const TensorData>(std::move(window))));
+        0, context.graph().addConstant(std::make_shared<const TensorData>(std::move(window))));
 }
 
 Result<void> importEyeLike(Context &context)
@@ -187,38 +187,10 @@ Result<void> importEyeLike(Context &context)
     return context.finish(OperatorKind::EyeLike, {context.input(0)}, attributesFrom({{"k", k}}), type);
 }
 
-/// Positions of what is not zero, [rank count]: as many as there is room for, where they depend on data.
 Result<void> importNonZero(Context &context)
 {
     TRY_VOID(context.require(1));
-    if (!context.builder().valuesOf(context.input(0))) {
-        TRY(const TensorId places, context.choosePlaces(context.input(0)));
-        return context.bind(0, places);
-    }
-    TRY(const auto data, context.values(0, "x"));
-    const Shape &shape = data->type.shape;
-    if (!context.builder().takeFoldedBytes({DataType::Int64, data->type.shape}))
-        return context.unsupported("its result is too large to be computed at import");
-    std::vector<Integers> positions(shape.size());
-    const std::int64_t count = elementCount(shape);
-    std::int64_t found = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Number value = readNumber(data->type.dataType, data->bytes.data(), static_cast<std::size_t>(i));
-        if (value.floating ? value.real == 0 : value.integer == 0)
-            continue;
-        ++found;
-        std::int64_t rest = i;
-        for (std::size_t axis = shape.size(); axis-- > 0;) {
-            positions[axis].push_back(rest % shape[axis]);
-            rest /= shape[axis];
-        }
-    }
-    Integers all;
-    for (const Integers &axis : positions)
-        all.insert(all.end(), axis.begin(), axis.end());
-    return context.bind(0,
-        context.builder().addConstant(
-            integerTensor(std::move(all), {static_cast<std::int64_t>(shape.size()), found})));
+    return context.finish(emitNonZero(context.writer(), context.input(0)));
 }
 
 /// Picks what a condition says: a Gather.
@@ -232,14 +204,14 @@ Result<void> importCompress(Context &context)
     } else {
         TRY(x, context.reshape(x, {elementCount(context.shape(0))}, "flatten"));
     }
-    if (!context.builder().valuesOf(context.input(1))) {
-        TRY(const TensorId places, context.choosePlaces(context.input(1)));
-        const Shape count{context.builder().typeOf(places).shape.back()};
+    if (!context.graph().valuesOf(context.input(1))) {
+        TRY(const TensorId places, emitNonZero(context.writer(), context.input(1)));
+        const Shape count{context.graph().typeOf(places).shape.back()};
         TRY(const TensorId list, context.reshape(places, count, "places"));
         return context.finish(OperatorKind::Gather, {x, list}, attributesFrom({{"axis", axis}}));
     }
     TRY(const auto condition, context.values(1, "condition"));
-    const std::int64_t extent = context.builder().typeOf(x).shape[static_cast<std::size_t>(axis)];
+    const std::int64_t extent = context.graph().typeOf(x).shape[static_cast<std::size_t>(axis)];
     const Integers flags = integersOf(*condition);
     Integers chosen;
     for (std::size_t i = 0; i < flags.size() && static_cast<std::int64_t>(i) < extent; ++i) {
@@ -247,7 +219,7 @@ Result<void> importCompress(Context &context)
             chosen.push_back(static_cast<std::int64_t>(i));
     }
     const auto count = static_cast<std::int64_t>(chosen.size());
-    const TensorId indices = context.builder().addConstant(integerTensor(std::move(chosen), {count}));
+    const TensorId indices = context.graph().addConstant(integerTensor(std::move(chosen), {count}));
     return context.finish(OperatorKind::Gather, {x, indices}, attributesFrom({{"axis", axis}}));
 }
 

@@ -18,7 +18,7 @@ namespace planloom {
 
 namespace {
 
-bool isAll(const OnnxTensor &tensor, bool (*predicate)(float))
+bool isAll(const StoredTensor &tensor, bool (*predicate)(float))
 {
     const std::size_t count = tensor.data->bytes.size() / sizeof(float);
     for (std::size_t i = 0; i < count; ++i) {
@@ -30,7 +30,7 @@ bool isAll(const OnnxTensor &tensor, bool (*predicate)(float))
     return count > 0;
 }
 
-bool isUniformTensor(const OnnxTensor &tensor)
+bool isUniformTensor(const StoredTensor &tensor)
 {
     const std::vector<std::byte> &bytes = tensor.data->bytes;
     const auto size = static_cast<std::size_t>(sizeOf(tensor.type.dataType));
@@ -47,7 +47,7 @@ public:
         , m_rules(graph, m_uses, byHand)
         , m_byHand(byHand)
     {
-        for (const OnnxTensor &tensor : graph.initializers)
+        for (const StoredTensor &tensor : graph.initializers)
             m_taken.insert(tensor.name);
         for (const OnnxValue &input : graph.inputs)
             m_taken.insert(input.name);
@@ -62,10 +62,10 @@ public:
     std::vector<std::string> repeated{};
 
 private:
-    bool splitJoined(const OnnxTensor &tensor, const FoldedSteps &steps);
-    bool invert(const OnnxTensor &tensor, const FoldedSteps &steps);
-    bool restore(const OnnxTensor &stored);
-    bool takeRows(const OnnxTensor &tensor, const std::string &parameter);
+    bool splitJoined(const StoredTensor &tensor, const FoldedSteps &steps);
+    bool invert(const StoredTensor &tensor, const FoldedSteps &steps);
+    bool restore(const StoredTensor &stored);
+    bool takeRows(const StoredTensor &tensor, const std::string &parameter);
     void readRows(
         RepeatedRows rows, const TensorType &type, const std::string &parameter, const std::string &output);
     std::string addPart(const std::string &wanted, TensorType type, std::vector<std::byte> bytes,
@@ -79,7 +79,7 @@ private:
     ParameterRules m_rules;
     const std::map<std::string, StoredAs> &m_byHand;
     std::set<std::string> m_taken{};
-    std::vector<OnnxTensor> m_tensors{};
+    std::vector<StoredTensor> m_tensors{};
     std::vector<OnnxNode> m_nodes{};
 };
 
@@ -94,7 +94,7 @@ std::string Restorer::uniqueName(const std::string &wanted)
 std::string Restorer::addPart(const std::string &wanted, TensorType type, std::vector<std::byte> bytes,
     const std::vector<std::string> &parameters)
 {
-    OnnxTensor part;
+    StoredTensor part;
     part.name = uniqueName(wanted);
     part.type = type;
     part.data = std::make_shared<const TensorData>(TensorData{std::move(type), std::move(bytes)});
@@ -111,7 +111,7 @@ std::string Restorer::addNumbers(
     TensorType type{DataType::Int64, std::move(shape)};
     std::vector<std::byte> bytes(numbers.size() * sizeof(std::int64_t));
     std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    OnnxTensor tensor;
+    StoredTensor tensor;
     tensor.name = uniqueName(wanted);
     tensor.type = type;
     tensor.data = std::make_shared<const TensorData>(TensorData{std::move(type), std::move(bytes)});
@@ -131,7 +131,7 @@ OnnxNode &Restorer::addNode(std::string type, std::vector<std::string> inputs, c
 }
 
 /// Parts of equal length, of which those of buffers are zero and no others are.
-bool Restorer::splitJoined(const OnnxTensor &tensor, const FoldedSteps &steps)
+bool Restorer::splitJoined(const StoredTensor &tensor, const FoldedSteps &steps)
 {
     const std::size_t count = steps.parameters.size() + steps.stored.size();
     const std::vector<std::byte> &bytes = tensor.data->bytes;
@@ -164,7 +164,7 @@ bool Restorer::splitJoined(const OnnxTensor &tensor, const FoldedSteps &steps)
 }
 
 /// exp(w), -w, -exp(w), exp(-w): which of the last two it is, the signs say.
-bool Restorer::invert(const OnnxTensor &tensor, const FoldedSteps &steps)
+bool Restorer::invert(const StoredTensor &tensor, const FoldedSteps &steps)
 {
     const bool hasExp = steps.has("exp");
     const bool hasNeg = steps.has("neg");
@@ -201,7 +201,7 @@ bool Restorer::invert(const OnnxTensor &tensor, const FoldedSteps &steps)
 }
 
 /// Rows of a table that stand at several places.
-bool Restorer::takeRows(const OnnxTensor &tensor, const std::string &parameter)
+bool Restorer::takeRows(const StoredTensor &tensor, const std::string &parameter)
 {
     const Shape &shape = tensor.type.shape;
     if (shape.size() < 2 || elementCount(shape) > kMostFolded || isUniformTensor(tensor))
@@ -264,11 +264,11 @@ void Restorer::readRows(
         addNode("Transpose", {read}, output).attributes.emplace("perm", std::move(back));
 }
 
-bool Restorer::restore(const OnnxTensor &stored)
+bool Restorer::restore(const StoredTensor &stored)
 {
     if (!isFloating(stored.type.dataType) || m_byHand.count(stored.name) != 0)
         return false;
-    OnnxTensor tensor = stored;
+    StoredTensor tensor = stored;
     const auto read = [&] {
         tensor.data = valuesOfFolded(stored);
         return tensor.data && !tensor.data->bytes.empty();
@@ -298,14 +298,14 @@ bool Restorer::restore(const OnnxTensor &stored)
 void Restorer::run()
 {
     std::set<std::string> gone;
-    for (const OnnxTensor &tensor : m_graph.initializers) {
+    for (const StoredTensor &tensor : m_graph.initializers) {
         if (restore(tensor))
             gone.insert(tensor.name);
     }
     if (gone.empty())
         return;
     std::erase_if(
-        m_graph.initializers, [&](const OnnxTensor &tensor) { return gone.count(tensor.name) != 0; });
+        m_graph.initializers, [&](const StoredTensor &tensor) { return gone.count(tensor.name) != 0; });
     for (const std::string &name : gone)
         m_graph.provenance.erase(name);
     std::move(m_tensors.begin(), m_tensors.end(), std::back_inserter(m_graph.initializers));
@@ -314,7 +314,7 @@ void Restorer::run()
 
 } // namespace
 
-std::shared_ptr<const TensorData> valuesOfFolded(const OnnxTensor &tensor)
+std::shared_ptr<const TensorData> valuesOfFolded(const StoredTensor &tensor)
 {
     if (tensor.data || !tensor.external || !tensor.external->present
         || elementCount(tensor.type.shape) > kMostFolded)

@@ -18,7 +18,7 @@ constexpr std::int64_t kMostFolded = 512 * 512;
 
 /// The values of a stored tensor, read from beside the file if need be: null if they are missing, or more
 /// than `kMostFolded` elements lie there.
-std::shared_ptr<const TensorData> valuesOfFolded(const OnnxTensor &tensor);
+std::shared_ptr<const TensorData> valuesOfFolded(const StoredTensor &tensor);
 
 /// Takes parameters out of values that were computed from them when the file was written, where names of the
 /// steps (`folded_from`) and the values themselves leave no doubt:

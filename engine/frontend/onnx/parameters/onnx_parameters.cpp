@@ -46,7 +46,7 @@ bool isConstantName(std::string_view name)
 }
 
 /// True if all elements are the same number; false if they are not at hand.
-bool isUniform(const OnnxTensor &tensor)
+bool isUniform(const StoredTensor &tensor)
 {
     if (!tensor.data || tensor.data->bytes.empty())
         return false;
@@ -58,7 +58,7 @@ bool isUniform(const OnnxTensor &tensor)
 /// What an undotted tensor is, going by one operator that adds, multiplies or joins it.
 enum class Operand : std::uint8_t { Parameter, Mask, Uniform, Other };
 
-Operand operandOf(const OnnxTensor &tensor, const OnnxUses::Use &use)
+Operand operandOf(const StoredTensor &tensor, const OnnxUses::Use &use)
 {
     const Shape &shape = tensor.type.shape;
     const bool adds = use.node != nullptr && (use.node->type == "Add" || use.node->type == "Concat");
@@ -171,12 +171,12 @@ ParameterRules::ParameterRules(
     , m_uses(uses)
     , m_byHand(byHand)
     , m_hasDotted(
-          std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const OnnxTensor &tensor) {
+          std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const StoredTensor &tensor) {
               return isFloating(tensor.type.dataType) && !tensor.type.shape.empty() && isDotted(tensor.name);
           }))
 {
     const bool stores =
-        std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const OnnxTensor &tensor) {
+        std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const StoredTensor &tensor) {
             return isFloating(tensor.type.dataType) && elementCount(tensor.type.shape) > 1;
         });
     for (const OnnxNode &node : graph.nodes) {
@@ -190,7 +190,7 @@ ParameterRules::ParameterRules(
 }
 
 /// A number that codes and numbers are told from one another by: learnt by counting, not by gradients.
-bool ParameterRules::isScaleOfQuantizer(const OnnxTensor &tensor) const
+bool ParameterRules::isScaleOfQuantizer(const StoredTensor &tensor) const
 {
     // From which slot on an operator takes such numbers; floating ones before are what it computes with.
     static const std::map<std::string_view, std::set<std::size_t>> kSlots = {{"QuantizeLinear", {1, 2}},
@@ -209,14 +209,14 @@ bool ParameterRules::isScaleOfQuantizer(const OnnxTensor &tensor) const
 }
 
 /// True if the tensor has the name that the exported module gave it.
-bool ParameterRules::isOwnName(const OnnxTensor &tensor) const
+bool ParameterRules::isOwnName(const StoredTensor &tensor) const
 {
     // Where exporters say what tensors are, names without dots are those that they made.
     const bool isSilent = m_graph.signature.empty() && m_graph.provenance.empty();
     return isDotted(tensor.name) || (m_hasDotted && isSilent && isAttributeName(tensor.name));
 }
 
-std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tensor) const
+std::optional<Classification> ParameterRules::byMetadata(const StoredTensor &tensor) const
 {
     const auto found = m_graph.provenance.find(tensor.name);
     const auto listed = m_graph.signature.find(tensor.name);
@@ -257,7 +257,7 @@ std::optional<Classification> ParameterRules::byMetadata(const OnnxTensor &tenso
 }
 
 /// Tensors that operators take as numbers, whatever their names.
-std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &tensor) const
+std::optional<Classification> ParameterRules::byUseAsNumber(const StoredTensor &tensor) const
 {
     static const std::set<std::string_view> kArithmetic = {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max",
         "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
@@ -291,7 +291,7 @@ std::optional<Classification> ParameterRules::byUseAsNumber(const OnnxTensor &te
 
 /// A tensor whose name is that of the outermost module's: of a parameter, or of a buffer that was never
 /// trained.
-Classification ParameterRules::byPlainName(const OnnxTensor &tensor) const
+Classification ParameterRules::byPlainName(const StoredTensor &tensor) const
 {
     static const std::set<std::string_view> kChoosing = {
         "Pow", "Min", "Max", "Mod", "Where", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"};
@@ -318,7 +318,7 @@ Classification ParameterRules::byPlainName(const OnnxTensor &tensor) const
     return found;
 }
 
-std::optional<Classification> ParameterRules::classifyNode(const OnnxTensor &tensor) const
+std::optional<Classification> ParameterRules::classifyNode(const StoredTensor &tensor) const
 {
     if (!isFloating(tensor.type.dataType) || elementCount(tensor.type.shape) == 0)
         return std::nullopt;
@@ -336,7 +336,7 @@ std::optional<Classification> ParameterRules::classifyNode(const OnnxTensor &ten
     return found.as == StoredAs::Parameter ? fills(found) : std::nullopt;
 }
 
-Classification ParameterRules::byPosition(const OnnxTensor &tensor) const
+Classification ParameterRules::byPosition(const StoredTensor &tensor) const
 {
     if (m_uses.isInWeightPosition(tensor.name))
         return folded(StoredAs::Parameter, "it stands where operators have their weights");
@@ -362,7 +362,7 @@ Classification ParameterRules::byPosition(const OnnxTensor &tensor) const
     return folded(StoredAs::Constant, "it does not stand where parameters do, and has no name of a module");
 }
 
-std::optional<StoredAs> ParameterRules::chosenFor(const OnnxTensor &tensor) const
+std::optional<StoredAs> ParameterRules::chosenFor(const StoredTensor &tensor) const
 {
     if (m_byHand.empty())
         return std::nullopt;
@@ -372,7 +372,7 @@ std::optional<StoredAs> ParameterRules::chosenFor(const OnnxTensor &tensor) cons
     return found == m_byHand.end() ? std::nullopt : std::optional(found->second);
 }
 
-Classification ParameterRules::classify(const OnnxTensor &tensor) const
+Classification ParameterRules::classify(const StoredTensor &tensor) const
 {
     const bool mayTrain = isFloating(tensor.type.dataType);
     if (const auto chosen = chosenFor(tensor); chosen && (mayTrain || *chosen != StoredAs::Parameter))
@@ -396,7 +396,7 @@ Classification ParameterRules::classify(const OnnxTensor &tensor) const
     return taken(StoredAs::Parameter, "it holds floating numbers, and names here say nothing");
 }
 
-std::string ParameterRules::nameOf(const OnnxTensor &tensor) const
+std::string ParameterRules::nameOf(const StoredTensor &tensor) const
 {
     constexpr std::size_t kMostJoined = 4;
     const auto found = m_graph.provenance.find(tensor.name);
@@ -416,12 +416,12 @@ std::unordered_map<std::string, Classification> parameterInputs(const OnnxGraph 
 {
     std::unordered_map<std::string, Classification> parameters;
     for (const OnnxValue &input : graph.inputs) {
-        const OnnxTensor tensor{
+        const StoredTensor tensor{
             input.name, {input.dataType.value_or(DataType::Bool), {}}, nullptr, {}, false};
         if (rules.chosenFor(tensor) && asInputs.count(input.name) == 0)
             parameters.emplace(input.name, rules.classify(tensor));
     }
-    for (const OnnxTensor &tensor : graph.initializers) {
+    for (const StoredTensor &tensor : graph.initializers) {
         if (rules.classify(tensor).as == StoredAs::Parameter)
             return parameters;
     }
@@ -444,7 +444,7 @@ std::unordered_map<std::string, Classification> parameterInputs(const OnnxGraph 
             const bool placed = isFloating(*input.dataType) && rank >= 1
                 && uses.isInWeightPosition(input.name, oneDimensional ? 1 : -1);
             if (dotted || placed) {
-                const OnnxTensor tensor{input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
+                const StoredTensor tensor{input.name, {*input.dataType, Shape(rank, 1)}, nullptr, {}, false};
                 parameters.emplace(input.name, rules.classify(tensor));
                 hasOthers = true;
             }

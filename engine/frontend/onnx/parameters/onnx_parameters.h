@@ -62,26 +62,26 @@ public:
         const OnnxGraph &graph, const OnnxUses &uses, const std::map<std::string, StoredAs> &byHand);
 
     /// What a stored tensor is, and why. O(readers of it), and its elements where their being equal matters.
-    Classification classify(const OnnxTensor &tensor) const;
+    Classification classify(const StoredTensor &tensor) const;
 
     /// What the value of a Constant or ConstantOfShape node is, where it is stored as initializers are;
     /// nothing for what a node merely computes with.
-    std::optional<Classification> classifyNode(const OnnxTensor &tensor) const;
+    std::optional<Classification> classifyNode(const StoredTensor &tensor) const;
 
     /// What a person decided of a tensor, by its name in the file or as `nameOf`.
-    std::optional<StoredAs> chosenFor(const OnnxTensor &tensor) const;
+    std::optional<StoredAs> chosenFor(const StoredTensor &tensor) const;
 
     /// The name a stored tensor has in the module that was exported: that of the parameters it was folded
     /// from ("h.0.q.weight", "h.0.q.weight+h.0.k.weight"), else its own.
-    std::string nameOf(const OnnxTensor &tensor) const;
+    std::string nameOf(const StoredTensor &tensor) const;
 
 private:
-    bool isScaleOfQuantizer(const OnnxTensor &tensor) const;
-    bool isOwnName(const OnnxTensor &tensor) const;
-    std::optional<Classification> byMetadata(const OnnxTensor &tensor) const;
-    std::optional<Classification> byUseAsNumber(const OnnxTensor &tensor) const;
-    Classification byPlainName(const OnnxTensor &tensor) const;
-    Classification byPosition(const OnnxTensor &tensor) const;
+    bool isScaleOfQuantizer(const StoredTensor &tensor) const;
+    bool isOwnName(const StoredTensor &tensor) const;
+    std::optional<Classification> byMetadata(const StoredTensor &tensor) const;
+    std::optional<Classification> byUseAsNumber(const StoredTensor &tensor) const;
+    Classification byPlainName(const StoredTensor &tensor) const;
+    Classification byPosition(const StoredTensor &tensor) const;
 
     const OnnxGraph &m_graph;
     const OnnxUses &m_uses;

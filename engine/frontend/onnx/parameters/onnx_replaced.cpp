@@ -19,7 +19,7 @@ public:
     explicit ReplacedFinder(OnnxGraph &graph)
         : m_graph(graph)
     {
-        for (const OnnxTensor &tensor : graph.initializers) {
+        for (const StoredTensor &tensor : graph.initializers) {
             m_stored.insert(tensor.name);
             const auto found = graph.provenance.find(tensor.name);
             m_saysKinds = m_saysKinds
@@ -46,7 +46,7 @@ private:
 
 void ReplacedFinder::findComputed()
 {
-    for (const OnnxTensor &tensor : m_graph.initializers) {
+    for (const StoredTensor &tensor : m_graph.initializers) {
         const auto found = m_graph.provenance.find(tensor.name);
         if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.empty()
             || !isFloating(tensor.type.dataType))

@@ -24,7 +24,7 @@ constexpr std::int64_t kLeastCopied = 64; ///< Elements whose being equal is no 
 std::map<std::string_view, std::vector<std::string_view>> missingParameters(const OnnxGraph &graph)
 {
     std::set<std::string_view> present;
-    for (const OnnxTensor &tensor : graph.initializers)
+    for (const StoredTensor &tensor : graph.initializers)
         present.insert(tensor.name);
     for (const OnnxValue &input : graph.inputs)
         present.insert(input.name);
@@ -89,7 +89,7 @@ public:
     explicit CopyFinder(const OnnxGraph &graph)
         : m_graph(graph)
     {
-        for (const OnnxTensor &tensor : graph.initializers) {
+        for (const StoredTensor &tensor : graph.initializers) {
             const auto found = graph.provenance.find(tensor.name);
             const bool said =
                 found != graph.provenance.end() && found->second.kind == OnnxSpecKind::Parameter;
@@ -100,7 +100,7 @@ public:
 
     /// The parameter that `tensor` is a copy of, if the metadata say so and it is known well enough to be
     /// compared; empty otherwise.
-    std::string_view sourceOf(const OnnxTensor &tensor) const
+    std::string_view sourceOf(const StoredTensor &tensor) const
     {
         const auto found = m_graph.provenance.find(tensor.name);
         if (found == m_graph.provenance.end() || found->second.kind || found->second.foldedFrom.size() != 1
@@ -111,7 +111,7 @@ public:
     }
 
     /// True if the values of `tensor` alone may say that it is a transposed copy.
-    bool mayBeCopy(const OnnxTensor &tensor) const
+    bool mayBeCopy(const StoredTensor &tensor) const
     {
         return m_graph.signature.empty() && m_graph.provenance.count(tensor.name) == 0
             && tensor.type.shape.size() == 2 && isFloating(tensor.type.dataType) && !isDotted(tensor.name)
@@ -119,10 +119,10 @@ public:
     }
 
     /// An earlier initializer with the same values from the same source, or null; remembers `tensor` if not.
-    const OnnxTensor *equalTo(const OnnxTensor &tensor, std::string_view source)
+    const StoredTensor *equalTo(const StoredTensor &tensor, std::string_view source)
     {
-        std::vector<const OnnxTensor *> &seen = m_folded[source];
-        for (const OnnxTensor *other : seen) {
+        std::vector<const StoredTensor *> &seen = m_folded[source];
+        for (const StoredTensor *other : seen) {
             if (other->type != tensor.type)
                 continue;
             const TensorData *theirs = valuesOf(*other);
@@ -135,10 +135,10 @@ public:
     }
 
     /// The parameter of the file that `tensor` is the transpose of, or null.
-    const OnnxTensor *transposedOf(const OnnxTensor &tensor)
+    const StoredTensor *transposedOf(const StoredTensor &tensor)
     {
         const Shape turned(tensor.type.shape.rbegin(), tensor.type.shape.rend());
-        const auto found = std::find_if(m_stored.begin(), m_stored.end(), [&](const OnnxTensor *stored) {
+        const auto found = std::find_if(m_stored.begin(), m_stored.end(), [&](const StoredTensor *stored) {
             if (stored->type.shape != turned)
                 return false;
             const TensorData *theirs = valuesOf(*stored);
@@ -150,7 +150,7 @@ public:
 
 private:
     /// Values that are compared; null if they are not at hand.
-    const TensorData *valuesOf(const OnnxTensor &tensor)
+    const TensorData *valuesOf(const StoredTensor &tensor)
     {
         if (tensor.data)
             return tensor.data.get();
@@ -161,9 +161,9 @@ private:
     }
 
     const OnnxGraph &m_graph;
-    std::map<const OnnxTensor *, std::shared_ptr<const TensorData>> m_read{}; ///< From beside the file.
-    std::vector<const OnnxTensor *> m_stored{}; ///< Parameters that are in the file as they are.
-    std::map<std::string_view, std::vector<const OnnxTensor *>> m_folded{}; ///< By source.
+    std::map<const StoredTensor *, std::shared_ptr<const TensorData>> m_read{}; ///< From beside the file.
+    std::vector<const StoredTensor *> m_stored{}; ///< Parameters that are in the file as they are.
+    std::map<std::string_view, std::vector<const StoredTensor *>> m_folded{}; ///< By source.
 };
 
 } // namespace
@@ -174,8 +174,8 @@ std::map<std::string, std::vector<std::string>> untieMerged(OnnxGraph &graph)
     const auto missing = missingParameters(graph);
     if (missing.empty())
         return untied;
-    std::map<std::string, const OnnxTensor *, std::less<>> merged;
-    for (const OnnxTensor &tensor : graph.initializers) {
+    std::map<std::string, const StoredTensor *, std::less<>> merged;
+    for (const StoredTensor &tensor : graph.initializers) {
         const auto found = graph.provenance.find(tensor.name);
         std::int64_t elements = 1;
         for (const std::int64_t extent : tensor.type.shape)
@@ -184,7 +184,7 @@ std::map<std::string, std::vector<std::string>> untieMerged(OnnxGraph &graph)
             && elements <= kMostMerged)
             merged.emplace(tensor.name, &tensor);
     }
-    std::map<std::string, OnnxTensor> copies; // by name
+    std::map<std::string, StoredTensor> copies; // by name
     for (OnnxNode &node : graph.nodes) {
         if (!node.modules || node.modules->empty())
             continue;
@@ -221,13 +221,13 @@ std::int64_t tieCopies(OnnxGraph &graph)
     CopyFinder finder(graph);
     std::unordered_map<std::string, std::string> same; // copy -> what is read in its place
     std::vector<OnnxNode> transposes;
-    for (const OnnxTensor &tensor : graph.initializers) {
+    for (const StoredTensor &tensor : graph.initializers) {
         const std::string_view source = finder.sourceOf(tensor);
         if (source.empty() && !finder.mayBeCopy(tensor))
             continue;
-        if (const OnnxTensor *first = source.empty() ? nullptr : finder.equalTo(tensor, source)) {
+        if (const StoredTensor *first = source.empty() ? nullptr : finder.equalTo(tensor, source)) {
             same.emplace(tensor.name, first->name);
-        } else if (const OnnxTensor *stored = finder.transposedOf(tensor)) {
+        } else if (const StoredTensor *stored = finder.transposedOf(tensor)) {
             OnnxNode node;
             node.name = tensor.name;
             node.type = "Transpose";
@@ -250,7 +250,8 @@ std::int64_t tieCopies(OnnxGraph &graph)
                 input = found->second;
         }
     }
-    std::erase_if(graph.initializers, [&](const OnnxTensor &tensor) { return gone.count(tensor.name) != 0; });
+    std::erase_if(
+        graph.initializers, [&](const StoredTensor &tensor) { return gone.count(tensor.name) != 0; });
     std::move(transposes.begin(), transposes.end(), std::back_inserter(graph.nodes));
     return static_cast<std::int64_t>(gone.size());
 }
@@ -260,9 +261,9 @@ std::vector<std::string> restoreZeroBiases(OnnxGraph &graph)
     std::vector<std::string> restored;
     const auto missing = missingParameters(graph);
     std::unordered_map<std::string_view, TensorType> stored;
-    for (const OnnxTensor &tensor : graph.initializers)
+    for (const StoredTensor &tensor : graph.initializers)
         stored.emplace(tensor.name, tensor.type);
-    std::vector<OnnxTensor> biases;
+    std::vector<StoredTensor> biases;
     std::set<std::string> taken;
     std::int64_t left = kMostRestored;
     for (OnnxNode &node : graph.nodes) {
@@ -289,7 +290,7 @@ std::vector<std::string> restoreZeroBiases(OnnxGraph &graph)
         zeros->type = type;
         zeros->bytes.resize(static_cast<std::size_t>(elementCount(type.shape))
             * static_cast<std::size_t>(sizeOf(type.dataType)));
-        OnnxTensor bias;
+        StoredTensor bias;
         bias.name = name;
         bias.type = type;
         bias.data = std::move(zeros);

@@ -1,8 +1,8 @@
 #include "engine/frontend/passes/batch/unroll_recurrence.h"
 
-#include "engine/frontend/onnx/onnx_operators.h"
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/unique_names.h"
+#include "engine/frontend/writer/graph_writer.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #include "engine/frontend/passes/fuse/attention_masks.h"
 
 #include "engine/frontend/onnx/import_onnx.h"
-#include "engine/frontend/onnx/onnx_fold.h"
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/fold_operator.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "engine/frontend/passes/fuse/fuse_editor.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <cassert>

@@ -1,7 +1,7 @@
 // Patterns of normalisations and of the loss: LayerNorm, RmsNorm, group normalisation, Softmax, LogSoftmax,
 // CrossEntropy.
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/passes/fuse/fuse_editor.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <numeric>

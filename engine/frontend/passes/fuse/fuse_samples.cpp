@@ -1,7 +1,7 @@
 // What mixes samples only as it is written: picks within each sample, or of what all have alike, and samples
 // that are parted and joined again. Said as such, so that the batch can be cut.
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/passes/fuse/fuse_editor.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/mask.h"
 #include "engine/graph/operators/places.h"
 

@@ -1,6 +1,6 @@
 #include "engine/frontend/passes/mixture/chosen_rows.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/dimensions/batch.h"
 #include "engine/graph/operators/catalogue.h"
 #include "engine/graph/operators/places.h"

@@ -1,7 +1,6 @@
 #include "engine/frontend/passes/mixture/chosen_writer.h"
 
-#include "engine/frontend/onnx/onnx_operators.h"
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/places.h"
 
 #include <algorithm>
@@ -30,7 +29,7 @@ Error ChosenWriter::refused(const std::string &why) const
 ChosenWriter::Outputs ChosenWriter::append(OperatorKind kind, Attributes attributes,
     std::vector<TensorId> inputs, std::vector<TensorType> declared, const char *suffix)
 {
-    return m_builder.append(
+    return m_writer.append(
         m_name + suffix, m_source, kind, std::move(attributes), std::move(inputs), std::move(declared), true);
 }
 
@@ -40,11 +39,11 @@ ChosenWriter::Outputs ChosenWriter::write(
     using enum OperatorKind;
     const auto holdsPlaces = [&](std::size_t slot) {
         const ChosenRows *rows =
-            slot < inputs.size() && inputs[slot] ? m_builder.chosenRows(inputs[slot]) : nullptr;
+            slot < inputs.size() && inputs[slot] ? m_writer.chosen().rows(inputs[slot]) : nullptr;
         return rows != nullptr && rows->holdsPlaces();
     };
     for (const TensorId input : inputs) {
-        if (const ChosenRows *rows = input ? m_builder.chosenRows(input) : nullptr;
+        if (const ChosenRows *rows = input ? m_writer.chosen().rows(input) : nullptr;
             rows != nullptr && rows->parts > 0)
             return kind == Gather && input == inputs[0]
                 ? lastOfParts(attributes, inputs)
@@ -78,9 +77,9 @@ ChosenWriter::Outputs ChosenWriter::write(
     case NonZero:
         return refused("it chooses among rows that data choose already");
     case Reshape:
-        if (const ChosenRows *rows = m_builder.chosenRows(inputs[0]);
+        if (const ChosenRows *rows = m_writer.chosen().rows(inputs[0]);
             rows != nullptr && !rows->holdsPlaces() && rows->dimension == 0 && !declared.empty()) {
-            const Shape &from = m_builder.typeOf(inputs[0]).shape;
+            const Shape &from = m_writer.typeOf(inputs[0]).shape;
             const Shape &to = declared[0].shape;
             if (to.size() == from.size() + 1 && to[0] > 1 && to[0] * to[1] == from[0]
                 && std::equal(from.begin() + 1, from.end(), to.begin() + 2))
@@ -100,7 +99,7 @@ ChosenWriter::Outputs ChosenWriter::byRow(
     std::vector<std::optional<ChosenRows>> own;
     std::vector<const ChosenRows *> rows;
     for (const TensorId input : inputs) {
-        const ChosenRows *found = input ? m_builder.chosenRows(input) : nullptr;
+        const ChosenRows *found = input ? m_writer.chosen().rows(input) : nullptr;
         own.push_back(found == nullptr ? std::nullopt : std::optional(*found));
     }
     for (const auto &found : own)
@@ -110,79 +109,79 @@ ChosenWriter::Outputs ChosenWriter::byRow(
     op.attributes = std::move(attributes);
     op.inputs = std::move(inputs);
     op.outputs = outputs;
-    const RowFlow flow = followRows(m_builder.graph(), op, rows);
+    const RowFlow flow = followRows(m_writer.written(), op, rows);
     if (!flow.problem.empty())
         return refused(flow.problem);
     const auto any =
         std::find_if(rows.begin(), rows.end(), [](const auto *found) { return found != nullptr; });
-    const Operator &chooser = m_builder.graph().at(m_builder.producerOf((*any)->places));
-    const Shape mask = m_builder.typeOf(chooser.inputs[0]).shape;
+    const Operator &chooser = m_writer.written().at(m_writer.producerOf((*any)->places));
+    const Shape mask = m_writer.typeOf(chooser.inputs[0]).shape;
     for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
         const auto dimension = static_cast<std::size_t>(flow.dimensions[slot]);
-        const auto held = placesAfter(m_builder.graph(), op, rows, mask, slot, dimension);
-        m_builder.setChosenRows(outputs[slot], held ? *held : ChosenRows{(*any)->places, dimension});
+        const auto held = placesAfter(m_writer.written(), op, rows, mask, slot, dimension);
+        m_writer.chosen().setRows(outputs[slot], held ? *held : ChosenRows{(*any)->places, dimension});
     }
     return outputs;
 }
 
 std::int64_t ChosenWriter::groupsOf(const ChosenRows &rows, TensorId x, std::size_t axis)
 {
-    const Operator &op = m_builder.graph().at(m_builder.producerOf(rows.places));
+    const Operator &op = m_writer.written().at(m_writer.producerOf(rows.places));
     const std::int64_t groups = op.attributes.integer("groups", 1);
     const std::int64_t groupAxis = op.attributes.integer("group_axis");
-    const Shape &mask = m_builder.typeOf(op.inputs[0]).shape;
-    const Shape &shape = m_builder.typeOf(x).shape;
+    const Shape &mask = m_writer.typeOf(op.inputs[0]).shape;
+    const Shape &shape = m_writer.typeOf(x).shape;
     const bool sameAxis = !rows.indices.empty() && rows.indices.front() == groupAxis && axis < shape.size()
         && shape[axis] == mask[static_cast<std::size_t>(groupAxis)] * rows.scale;
-    const bool constant = m_builder.at(x).role == TensorRole::Buffer;
+    const bool constant = m_writer.at(x).role == TensorRole::Buffer;
     const bool cut =
-        sameAxis && (constant || m_builder.batchDimensionOf(x) == static_cast<std::int32_t>(axis));
+        sameAxis && (constant || m_writer.batchDimensionOf(x) == static_cast<std::int32_t>(axis));
     return cut ? groups : 1;
 }
 
 ChosenWriter::Outputs ChosenWriter::gather(Attributes attributes, const std::vector<TensorId> &inputs)
 {
-    const ChosenRows rows = *m_builder.chosenRows(inputs[1]);
+    const ChosenRows rows = *m_writer.chosen().rows(inputs[1]);
     const auto axis = static_cast<std::size_t>(attributes.integer("axis"));
-    if (m_builder.chosenRows(inputs[0]) != nullptr || rows.indices.size() != 1)
+    if (m_writer.chosen().rows(inputs[0]) != nullptr || rows.indices.size() != 1)
         return refused("it picks places among rows that data choose");
     attributes.set("groups", groupsOf(rows, inputs[0], axis));
     attributes.set("grouped", static_cast<std::int64_t>(rows.dimension));
     TRY(auto outputs, append(OperatorKind::Gather, std::move(attributes), inputs));
-    m_builder.setChosenRows(outputs[0], ChosenRows{rows.places, axis + rows.dimension});
+    m_writer.chosen().setRows(outputs[0], ChosenRows{rows.places, axis + rows.dimension});
     return outputs;
 }
 
 ChosenWriter::Outputs ChosenWriter::gatherND(Attributes attributes, const std::vector<TensorId> &inputs)
 {
-    const ChosenRows rows = *m_builder.chosenRows(inputs[1]);
-    const Shape indices = m_builder.typeOf(inputs[1]).shape;
+    const ChosenRows rows = *m_writer.chosen().rows(inputs[1]);
+    const Shape indices = m_writer.typeOf(inputs[1]).shape;
     const bool last = rows.indexDimension < 0
         ? indices.back() == 1 && rows.dimension + 1 < indices.size()
         : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
-    if (m_builder.chosenRows(inputs[0]) != nullptr || attributes.integer("batch_dims") != 0 || !last)
+    if (m_writer.chosen().rows(inputs[0]) != nullptr || attributes.integer("batch_dims") != 0 || !last)
         return refused("it picks places in a way that is not known");
     attributes.set("groups", groupsOf(rows, inputs[0], 0));
     attributes.set("grouped", static_cast<std::int64_t>(rows.dimension));
     TRY(auto outputs, append(OperatorKind::GatherND, std::move(attributes), inputs));
-    m_builder.setChosenRows(outputs[0], ChosenRows{rows.places, rows.dimension});
+    m_writer.chosen().setRows(outputs[0], ChosenRows{rows.places, rows.dimension});
     return outputs;
 }
 
 std::optional<TensorId> ChosenWriter::beforeExpand(TensorId x, std::size_t axis) const
 {
-    const Graph &graph = m_builder.graph();
-    const ChosenRows *rows = m_builder.chosenRows(x);
+    const Graph &graph = m_writer.written();
+    const ChosenRows *rows = m_writer.chosen().rows(x);
     if (rows == nullptr || !rows->holdsPlaces() || rows->dimension != axis)
         return std::nullopt;
     const auto alone = [&](TensorId id) {
         const Shape &shape = graph.at(id).type.shape;
-        const ChosenRows *own = m_builder.chosenRows(id);
+        const ChosenRows *own = m_writer.chosen().rows(id);
         return own != nullptr && own->indices.size() == 1 && elementCount(shape) == shape[own->dimension];
     };
     TensorId id = x;
     while (!alone(id)) {
-        const OperatorId producer = m_builder.producerOf(id);
+        const OperatorId producer = m_writer.producerOf(id);
         if (!producer || graph.at(producer).kind != OperatorKind::Expand)
             return std::nullopt;
         id = graph.at(producer).inputs[0];
@@ -192,11 +191,11 @@ std::optional<TensorId> ChosenWriter::beforeExpand(TensorId x, std::size_t axis)
 
 Result<TensorId> ChosenWriter::reshaped(TensorId x, Shape shape, const char *suffix)
 {
-    const TensorType type = m_builder.typeOf(x);
+    const TensorType type = m_writer.typeOf(x);
     if (type.shape == shape)
         return x;
     TRY(const auto made,
-        m_builder.emit(m_name + suffix, m_source, OperatorKind::Reshape, {}, {x},
+        m_writer.emit(m_name + suffix, m_source, OperatorKind::Reshape, {}, {x},
             {TensorType{type.dataType, std::move(shape)}}));
     return made[0];
 }
@@ -204,24 +203,24 @@ Result<TensorId> ChosenWriter::reshaped(TensorId x, Shape shape, const char *suf
 ChosenWriter::Outputs ChosenWriter::gatherElements(Attributes attributes, const std::vector<TensorId> &inputs)
 {
     const auto axis = static_cast<std::size_t>(attributes.integer("axis"));
-    const Shape &x = m_builder.typeOf(inputs[0]).shape;
-    Shape indices = m_builder.typeOf(inputs[1]).shape;
+    const Shape &x = m_writer.typeOf(inputs[0]).shape;
+    Shape indices = m_writer.typeOf(inputs[1]).shape;
     const auto places = beforeExpand(inputs[1], axis);
     indices[axis] = x[axis];
     if (!places || indices != x)
         return refused("it picks places in a way that is not known");
-    TRY(const TensorId list, reshaped(*places, {elementCount(m_builder.typeOf(*places).shape)}, "_places"));
+    TRY(const TensorId list, reshaped(*places, {elementCount(m_writer.typeOf(*places).shape)}, "_places"));
     return gather(std::move(attributes), {inputs[0], list});
 }
 
 ChosenWriter::Outputs ChosenWriter::scatterND(Attributes attributes, const std::vector<TensorId> &inputs)
 {
-    const ChosenRows *places = m_builder.chosenRows(inputs[1]);
-    const ChosenRows *updates = m_builder.chosenRows(inputs[2]);
-    if (m_builder.chosenRows(inputs[0]) != nullptr || places == nullptr || !places->holdsPlaces())
+    const ChosenRows *places = m_writer.chosen().rows(inputs[1]);
+    const ChosenRows *updates = m_writer.chosen().rows(inputs[2]);
+    if (m_writer.chosen().rows(inputs[0]) != nullptr || places == nullptr || !places->holdsPlaces())
         return refused("it writes rows that data choose where there are none, or into such rows");
     const ChosenRows rows = *places;
-    const Shape indices = m_builder.typeOf(inputs[1]).shape;
+    const Shape indices = m_writer.typeOf(inputs[1]).shape;
     const bool last = rows.indexDimension < 0
         ? indices.back() == 1 && rows.dimension + 1 < indices.size()
         : rows.indexDimension + 1 == static_cast<std::int32_t>(indices.size());
@@ -237,14 +236,13 @@ ChosenWriter::Outputs ChosenWriter::scatterElements(
     Attributes attributes, const std::vector<TensorId> &inputs)
 {
     const auto axis = static_cast<std::size_t>(attributes.integer("axis"));
-    const Shape &x = m_builder.typeOf(inputs[0]).shape;
-    Shape indices = m_builder.typeOf(inputs[1]).shape;
+    const Shape &x = m_writer.typeOf(inputs[0]).shape;
+    Shape indices = m_writer.typeOf(inputs[1]).shape;
     const auto places = beforeExpand(inputs[1], axis);
     indices[axis] = x[axis];
     if (axis != 0 || !places || indices != x)
         return refused("it writes at places in a way that is not known");
-    TRY(const TensorId list,
-        reshaped(*places, {elementCount(m_builder.typeOf(*places).shape), 1}, "_places"));
+    TRY(const TensorId list, reshaped(*places, {elementCount(m_writer.typeOf(*places).shape), 1}, "_places"));
     Attributes own;
     own.set("reduction", attributes.text("reduction", "none"));
     return scatterND(std::move(own), {inputs[0], list, inputs[2]});
@@ -252,7 +250,7 @@ ChosenWriter::Outputs ChosenWriter::scatterElements(
 
 Result<TensorId> ChosenWriter::hasPlace(const ChosenRows &rows, std::size_t rank, std::size_t dimension)
 {
-    const Shape all = m_builder.typeOf(rows.places).shape; // [r c]
+    const Shape all = m_writer.typeOf(rows.places).shape; // [r c]
     TRY(const auto first,
         append(OperatorKind::Slice,
             attributesFrom(
@@ -264,28 +262,28 @@ Result<TensorId> ChosenWriter::hasPlace(const ChosenRows &rows, std::size_t rank
         append(OperatorKind::Reshape, {}, first, {TensorType{DataType::Int64, std::move(shape)}}, "_index"));
     TRY(const auto flags,
         append(OperatorKind::GreaterOrEqual, {},
-            {list[0], m_builder.addConstant(scalarTensor(DataType::Int64, 0))}, {}, "_has_place"));
+            {list[0], m_writer.addConstant(scalarTensor(DataType::Int64, 0))}, {}, "_has_place"));
     return flags[0];
 }
 
 Result<TensorId> ChosenWriter::orElse(TensorId x, double value)
 {
-    const ChosenRows rows = *m_builder.chosenRows(x);
-    const TensorType type = m_builder.typeOf(x);
+    const ChosenRows rows = *m_writer.chosen().rows(x);
+    const TensorType type = m_writer.typeOf(x);
     TRY(const TensorId flags, hasPlace(rows, type.shape.size(), rows.dimension));
     TRY(const auto made,
-        append(OperatorKind::Where, {}, {flags, x, m_builder.addConstant(scalarTensor(type.dataType, value))},
+        append(OperatorKind::Where, {}, {flags, x, m_writer.addConstant(scalarTensor(type.dataType, value))},
             {}, "_of_places"));
     return made[0];
 }
 
 ChosenWriter::Outputs ChosenWriter::divide(const std::vector<TensorId> &inputs, TensorType type)
 {
-    ChosenRows rows = *m_builder.chosenRows(inputs[0]);
+    ChosenRows rows = *m_writer.chosen().rows(inputs[0]);
     rows.dimension = 1;
     rows.parts = type.shape[0];
     TRY(auto outputs, append(OperatorKind::Reshape, {}, inputs, {std::move(type)}));
-    m_builder.setChosenRows(outputs[0], std::move(rows));
+    m_writer.chosen().setRows(outputs[0], std::move(rows));
     return outputs;
 }
 
@@ -294,17 +292,17 @@ ChosenWriter::Outputs ChosenWriter::divide(const std::vector<TensorId> &inputs, 
 ChosenWriter::Outputs ChosenWriter::lastOfParts(
     const Attributes &attributes, const std::vector<TensorId> &inputs)
 {
-    const ChosenRows rows = *m_builder.chosenRows(inputs[0]);
-    const std::int64_t extent = m_builder.typeOf(inputs[0]).shape[1];
-    const auto index = m_builder.isKnown(inputs[1]) ? m_builder.valuesOf(inputs[1]) : nullptr;
-    const Operator &chooser = m_builder.graph().at(m_builder.producerOf(rows.places));
+    const ChosenRows rows = *m_writer.chosen().rows(inputs[0]);
+    const std::int64_t extent = m_writer.typeOf(inputs[0]).shape[1];
+    const auto index = m_writer.isKnown(inputs[1]) ? m_writer.valuesOf(inputs[1]) : nullptr;
+    const Operator &chooser = m_writer.written().at(m_writer.producerOf(rows.places));
     const bool inOrder =
         chooser.attributes.integer("groups", 1) == 1 || chooser.attributes.integer("group_axis") == 0;
     if (attributes.integer("axis") != 1 || !index || !index->type.shape.empty()
         || integersOf(*index) != std::vector<std::int64_t>{extent - 1} || !inOrder)
         return refused(
             "it picks from parts that are as long as data say, of which only the last row can be had");
-    const TensorId list = m_builder.graph().at(m_builder.producerOf(inputs[0])).inputs[0];
+    const TensorId list = m_writer.written().at(m_writer.producerOf(inputs[0])).inputs[0];
     const std::int64_t count = rows.parts * extent;
     const auto integers = [&](Shape shape) {
         return std::vector{TensorType{DataType::Int64, std::move(shape)}};
@@ -321,11 +319,11 @@ ChosenWriter::Outputs ChosenWriter::lastOfParts(
             attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}}), ones, {},
             "_all"));
     const TensorId parts =
-        m_builder.addConstant(scalarTensor(DataType::Int64, static_cast<double>(rows.parts)));
+        m_writer.addConstant(scalarTensor(DataType::Int64, static_cast<double>(rows.parts)));
     TRY(const auto each, append(OperatorKind::Div, {}, {all[0], parts}, {}, "_each"));
     std::vector<std::int64_t> numbers(static_cast<std::size_t>(rows.parts));
     std::iota(numbers.begin(), numbers.end(), 1);
-    const TensorId numbered = m_builder.addConstant(integerTensor(std::move(numbers), {rows.parts, 1}));
+    const TensorId numbered = m_writer.addConstant(integerTensor(std::move(numbers), {rows.parts, 1}));
     TRY(const auto ends, append(OperatorKind::Mul, {}, {numbered, each[0]}, {}, "_ends"));
     TRY(const TensorId row, reshaped(before[0], {1, count}, "_row"));
     TRY(const auto reached, append(OperatorKind::GreaterOrEqual, {}, {row, ends[0]}, {}, "_reached"));
@@ -342,13 +340,13 @@ ChosenWriter::Outputs ChosenWriter::lastOfParts(
 ChosenWriter::Outputs ChosenWriter::reduce(
     OperatorKind kind, Attributes attributes, std::vector<TensorId> inputs)
 {
-    const ChosenRows rows = *m_builder.chosenRows(inputs[0]);
+    const ChosenRows rows = *m_writer.chosen().rows(inputs[0]);
     const auto axes = attributes.integers("axes");
     const bool overRows = axes.empty()
         || std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(rows.dimension)) != axes.end();
     if (!overRows)
         return byRow(kind, std::move(attributes), std::move(inputs), {});
-    const TensorType type = m_builder.typeOf(inputs[0]);
+    const TensorType type = m_writer.typeOf(inputs[0]);
     TRY(inputs[0], orElse(inputs[0], 0));
     if (kind == OperatorKind::ReduceSum)
         return append(kind, std::move(attributes), std::move(inputs));
@@ -365,14 +363,14 @@ ChosenWriter::Outputs ChosenWriter::reduce(
     TRY(const auto sum, append(OperatorKind::ReduceSum, std::move(sums), {inputs[0]}, {}, "_sum"));
     TRY(const TensorId flags, hasPlace(rows, 1, 0));
     TRY(const auto ones,
-        append(OperatorKind::Cast, {}, {flags}, {TensorType{type.dataType, m_builder.typeOf(flags).shape}},
+        append(OperatorKind::Cast, {}, {flags}, {TensorType{type.dataType, m_writer.typeOf(flags).shape}},
             "_ones"));
     TRY(const auto count,
         append(OperatorKind::ReduceSum,
             attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}}),
             {ones[0]}, {}, "_count"));
     TRY(const auto divisor,
-        append(OperatorKind::Mul, {}, {count[0], m_builder.addConstant(scalarTensor(type.dataType, others))},
+        append(OperatorKind::Mul, {}, {count[0], m_writer.addConstant(scalarTensor(type.dataType, others))},
             {}, "_divisor"));
     return append(OperatorKind::Div, {}, {sum[0], divisor[0]});
 }
@@ -383,7 +381,7 @@ ChosenWriter::Outputs ChosenWriter::loss(
 {
     constexpr std::int64_t kIgnored = -100; // as PyTorch has it
     const std::size_t slot = kind == OperatorKind::CountValid ? 0 : 1;
-    if (m_builder.chosenRows(inputs[slot]) == nullptr || attributes.text("reduction", "sum") != "sum")
+    if (m_writer.chosen().rows(inputs[slot]) == nullptr || attributes.text("reduction", "sum") != "sum")
         return refused("it is a loss of rows that data choose, and its labels are not");
     const std::int64_t ignored = attributes.integer("ignore_index", kIgnored);
     attributes.set("ignore_index", ignored);
@@ -392,41 +390,41 @@ ChosenWriter::Outputs ChosenWriter::loss(
 }
 
 Result<TensorId> choosePlaces(
-    OnnxBuilder &builder, const std::string &name, const SourceNode &source, TensorId mask)
+    GraphWriter &writer, const std::string &name, const SourceNode &source, TensorId mask)
 {
-    if (const TensorId known = builder.placesOf(mask))
+    if (const TensorId known = writer.placesOf(mask))
         return known;
-    if (builder.chosenRows(mask) != nullptr)
+    if (writer.chosen().rows(mask) != nullptr)
         return Error{ErrorCode::NotSupported,
             "node '" + name + "' (" + source.type + "): it chooses among rows that data choose already",
             "combine both masks before anything is chosen", "node:" + name};
     const TensorId given = mask;
-    if (builder.typeOf(mask).shape.empty()) {
+    if (writer.typeOf(mask).shape.empty()) {
         TRY(const auto made,
-            builder.emit(name + "_list", source, OperatorKind::Reshape, {}, {mask},
-                {TensorType{builder.typeOf(mask).dataType, {1}}}));
+            writer.emit(name + "_list", source, OperatorKind::Reshape, {}, {mask},
+                {TensorType{writer.typeOf(mask).dataType, {1}}}));
         mask = made[0];
     }
-    const Shape shape = builder.typeOf(mask).shape;
-    const std::int32_t batch = builder.batchDimensionOf(mask);
-    const std::int64_t groups = batch < 0 ? 1 : builder.batchSize();
+    const Shape shape = writer.typeOf(mask).shape;
+    const std::int32_t batch = writer.batchDimensionOf(mask);
+    const std::int64_t groups = batch < 0 ? 1 : writer.batchSize();
     const std::int64_t most = elementCount(shape) / groups;
-    const double expected = builder.expectedShareOf(mask) * static_cast<double>(most);
-    const Capacity capacity = builder.capacityOf(name);
+    const double expected = writer.expectedShareOf(mask) * static_cast<double>(most);
+    const Capacity capacity = capacityOf(writer.options().capacities, name);
     // Of a single row nobody could tell which dimension data choose.
     const std::int64_t room = std::max<std::int64_t>(roomOf(capacity, expected, most), groups == 1 ? 2 : 1);
     TRY(const auto made,
-        builder.append(name, source, OperatorKind::NonZero,
+        writer.append(name, source, OperatorKind::NonZero,
             attributesFrom({{"kept", std::int64_t{0}}, {"group_axis", std::int64_t{std::max(batch, 0)}},
                 {"groups", groups}, {"capacity", room * groups}}),
             {mask}, {}, false));
     ChosenRows rows{made[0], 1, {}, shape.size() == 1 ? -1 : 0};
     for (std::size_t r = 0; r < shape.size(); ++r)
         rows.indices.push_back(static_cast<std::int64_t>(r));
-    builder.setChosenRows(made[0], std::move(rows));
-    builder.setPlacesOf(given, made[0]);
+    writer.chosen().setRows(made[0], std::move(rows));
+    writer.chosen().setPlacesOf(given, made[0]);
     if (room < most)
-        builder.note("data choose how many tokens go where: there is room for " + countedPlaces(room, groups)
+        writer.note("data choose how many tokens go where: there is room for " + countedPlaces(room, groups)
             + "; a run tells how many found none and were left out (--capacity)");
     return made[0];
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/onnx/onnx_builder.h"
+#include "engine/frontend/writer/graph_writer.h"
 
 #include <optional>
 #include <string>
@@ -18,14 +18,14 @@ namespace planloom {
 class ChosenWriter
 {
 public:
-    ChosenWriter(OnnxBuilder &builder, std::string name, SourceNode source)
-        : m_builder(builder)
+    ChosenWriter(GraphWriter &writer, std::string name, SourceNode source)
+        : m_writer(writer)
         , m_name(std::move(name))
         , m_source(std::move(source))
     {
     }
 
-    /// As `OnnxBuilder::emit`. @return NotSupported where rows without place would count
+    /// As `GraphWriter::emit`. @return NotSupported where rows without place would count
     Result<std::vector<TensorId>> write(OperatorKind kind, Attributes attributes,
         std::vector<TensorId> inputs, std::vector<TensorType> declared);
 
@@ -58,7 +58,7 @@ private:
     std::int64_t groupsOf(const ChosenRows &rows, TensorId x, std::size_t axis);
     Error refused(const std::string &why) const;
 
-    OnnxBuilder &m_builder;
+    GraphWriter &m_writer;
     std::string m_name;
     SourceNode m_source;
 };
@@ -67,6 +67,6 @@ private:
 /// `ImportOptions::capacities` says, [r c]. Equal masks have the same.
 /// @return NotSupported for a mask over rows that data choose themselves
 Result<TensorId> choosePlaces(
-    OnnxBuilder &builder, const std::string &name, const SourceNode &source, TensorId mask);
+    GraphWriter &writer, const std::string &name, const SourceNode &source, TensorId mask);
 
 } // namespace planloom

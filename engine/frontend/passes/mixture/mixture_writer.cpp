@@ -1,8 +1,7 @@
 #include "engine/frontend/passes/mixture/mixture_writer.h"
 
-#include "engine/frontend/onnx/onnx_external.h"
-#include "engine/frontend/onnx/onnx_operators.h"
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/graph_writer.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "engine/frontend/passes/mixture/unsort_rows.h"
 
-#include "engine/frontend/onnx/onnx_fold.h"
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/passes/mixture/chosen_rows.h"
 #include "engine/frontend/unique_names.h"
+#include "engine/frontend/writer/fold_operator.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <map>

@@ -1,9 +1,9 @@
 #include "engine/frontend/passes/projections/divide_projections.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/passes/dead_code.h"
 #include "engine/frontend/passes/projections/projection_columns.h"
 #include "engine/frontend/unique_names.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <cstring>

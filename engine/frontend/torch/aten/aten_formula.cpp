@@ -1,6 +1,6 @@
 #include "engine/frontend/torch/aten/aten_formula.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <cctype>
 #include <numeric>
@@ -176,7 +176,7 @@ AtenFormula::Made AtenFormula::scatterRows(
 
 AtenFormula::Made AtenFormula::integers(Axes values, Shape shape)
 {
-    return m_context.builder().addConstant(integerTensor(std::move(values), std::move(shape)));
+    return m_context.graph().addConstant(integerTensor(std::move(values), std::move(shape)));
 }
 
 AtenFormula::Made AtenFormula::reals(DataType type, const std::vector<double> &values, Shape shape)
@@ -184,7 +184,7 @@ AtenFormula::Made AtenFormula::reals(DataType type, const std::vector<double> &v
     auto data = std::make_shared<TensorData>(filledTensor({type, std::move(shape)}, Number::ofReal(0)));
     for (std::size_t i = 0; i < values.size(); ++i)
         writeNumber(type, data->bytes.data(), i, Number::ofReal(values[i]));
-    return m_context.builder().addConstant(std::move(data));
+    return m_context.graph().addConstant(std::move(data));
 }
 
 AtenFormula::Made AtenFormula::filled(const TensorType &type, double value)

@@ -1,113 +1,46 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/onnx/onnx_operators.h"
-#include "engine/frontend/torch/pt2_program.h"
+#include "engine/frontend/torch/aten/aten_arguments.h"
+#include "engine/frontend/writer/emit_functions.h"
+#include "engine/frontend/writer/emit_movement.h"
+#include "engine/frontend/writer/node_writer.h"
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace planloom {
 
-/// A tensor of complex numbers: its real and its imaginary parts, of one type. Nothing behind the importer
-/// knows complex numbers.
-struct AtenComplex {
-    TensorId real{};
-    TensorId imaginary{}; ///< Invalid while an operator is made if it is 0 everywhere.
-};
-
-/// An argument of a call of an ATen operator once names are looked up: sizes are numbers, since all
-/// dimensions have sizes by then. An invalid id in a list is an absent tensor; a list with a complex tensor
-/// is one of complex tensors.
-using AtenValue = std::variant<std::monostate, TensorId, std::vector<TensorId>, std::int64_t, double, bool,
-    std::string, std::vector<std::int64_t>, std::vector<double>, Pt2DataType, AtenComplex,
-    std::vector<AtenComplex>, std::complex<double>>;
-using AtenArguments = std::map<std::string, AtenValue>;
-
-/// The tensors among arguments, in the order of their names; a complex one is two.
-std::vector<TensorId> tensorsAmong(const AtenArguments &arguments);
-
 /// One call of an ATen operator while it becomes operators of the graph.
-///
-/// What an operator of ONNX means as well is made by that operator's handler (`onnx`), so that both formats
-/// become the same graph; only what ONNX has not, or says otherwise, is written out here.
-class AtenContext
+class AtenContext : public AtenCall
 {
 public:
-    /// @param target     "aten.linear.default"
-    /// @param name       of the operator that is made, without overload: "linear"
-    /// @param arguments  by the names of the operator's schema
-    /// @param node       the call as a node of the graph that is imported, with the names of all its results
-    /// @param declared   of each result, what the file says of its type; null where it says nothing
-    AtenContext(std::string target, std::string name, AtenArguments arguments, OnnxNodeContext &node,
-        std::vector<const OnnxValue *> declared);
+    /// @param inputs  the tensors among the arguments in the order of the call
+    /// @param writer  of the call's node, with the names of all its results
+    AtenContext(std::string name, AtenArguments arguments, std::vector<TensorId> inputs, NodeWriter &writer)
+        : AtenCall(std::move(name), std::move(arguments), writer)
+        , m_inputs(std::move(inputs))
+    {
+    }
 
-    const std::string &target() const { return m_target; }
-    const std::string &name() const { return m_name; }
-    const AtenArguments &arguments() const { return m_arguments; }
-    OnnxBuilder &builder() { return m_node.builder(); }
-    const TensorType &typeOf(TensorId id) { return m_node.builder().typeOf(id); }
-    const Shape &shapeOf(TensorId id) { return typeOf(id).shape; }
-    std::int64_t rankOf(TensorId id) { return static_cast<std::int64_t>(shapeOf(id).size()); }
-
-    /// True if the argument is there and is not None.
-    bool given(std::string_view name) const;
-    Result<TensorId> tensor(std::string_view name) const;
-    /// Invalid if it is not given. @return InvalidInput if it is given and is no tensor
-    Result<TensorId> optionalTensor(std::string_view name) const;
-    Result<std::vector<TensorId>> tensors(std::string_view name) const;
-    Result<std::int64_t> integer(std::string_view name) const;
-    Result<std::int64_t> integer(std::string_view name, std::int64_t fallback) const;
-    Result<double> real(std::string_view name, double fallback) const;
-    Result<bool> flag(std::string_view name, bool fallback) const;
-    Result<std::string> text(std::string_view name, std::string_view fallback) const;
-    /// A single number counts as a list of one.
-    Result<std::vector<std::int64_t>> integers(std::string_view name) const;
-    /// The same; `fallback` where it is not given.
-    Result<std::vector<std::int64_t>> integers(
-        std::string_view name, const std::vector<std::int64_t> &fallback) const;
-    /// One number for each of `count` dimensions, where a single one counts for all of them.
-    Result<std::vector<std::int64_t>> perDimension(
-        std::string_view name, std::size_t count, std::int64_t fallback) const;
-    /// Argument "dtype", or `fallback`. @return NotSupported for types that Planloom has not
-    Result<DataType> dataType(DataType fallback) const;
-    /// A tensor or number: a known scalar of `type` for a number. Tensors keep their types.
-    Result<TensorId> operand(std::string_view name, DataType type) const;
-    /// Argument `name` as a dimension of something with `rank` dimensions, counted from 0.
-    Result<std::int64_t> dimension(std::string_view name, std::int64_t rank, std::int64_t fallback) const;
-    /// The same for a list; none given means `fallback`.
-    Result<std::vector<std::int64_t>> dimensions(
-        std::string_view name, std::int64_t rank, const std::vector<std::int64_t> &fallback) const;
-
-    /// The element type that PyTorch's arithmetic has of these arguments, tensors or numbers: by category
-    /// (floating before integral before Bool), then tensors with dimensions before scalars before numbers.
-    Result<DataType> promotedType(std::initializer_list<std::string_view> names) const;
+    GraphWriter &graph() const { return writer().graph(); }
+    const TensorType &typeOf(TensorId id) const { return graph().typeOf(id); }
+    const Shape &shapeOf(TensorId id) const { return typeOf(id).shape; }
+    std::int64_t rankOf(TensorId id) const { return static_cast<std::int64_t>(shapeOf(id).size()); }
 
     /// Tensors or numbers, cast to `type`.
     Result<std::vector<TensorId>> operands(std::initializer_list<std::string_view> names, DataType type);
     /// The shape that all of them broadcast to.
     Shape broadcastShape(const std::vector<TensorId> &tensors);
 
-    /// Makes the operator that ONNX calls `type` (of the newest operator set), with as many results as it
-    /// has. `suffix` is added to the call's name; empty for its main operator.
-    Result<std::vector<TensorId>> onnxMany(const std::string &type, std::vector<TensorId> inputs,
-        std::map<std::string, OnnxAttribute, std::less<>> attributes, std::size_t results,
-        std::string_view suffix = {});
-    Result<TensorId> onnx(const std::string &type, std::vector<TensorId> inputs,
-        std::map<std::string, OnnxAttribute, std::less<>> attributes = {}, std::string_view suffix = {});
-    /// The same, as result 0.
-    Result<void> finishOnnx(const std::string &type, std::vector<TensorId> inputs,
-        std::map<std::string, OnnxAttribute, std::less<>> attributes = {});
-
-    /// True if an argument is complex, or the element type that is asked for.
-    bool isComplex() const;
     /// What ATen's operator `name` makes of other arguments.
     /// @param results  how many; each is a tensor or complex
     Result<std::vector<AtenValue>> otherMany(
@@ -118,7 +51,23 @@ public:
     Result<AtenComplex> otherComplex(
         const std::string &name, AtenArguments arguments, std::string_view suffix);
 
-    /// Makes an operator of the graph. @see OnnxNodeContext
+    /// What a function makes that emits operators (frontend/writer), as a part of the call with its names:
+    /// `context.part("rows", emitGather, x, indices, axis)`. The call's own names for an empty suffix.
+    template<typename Made, typename... Parameters, typename... Given>
+    Result<Made> part(
+        std::string_view suffix, Result<Made> (*emit)(NodeWriter &, Parameters...), Given &&...given)
+    {
+        NodeWriter own = writer().part(suffix);
+        return named(suffix, emit(own, std::forward<Given>(given)...));
+    }
+    /// The same, as the call's results.
+    template<typename Made, typename... Parameters, typename... Given>
+    Result<void> finishWith(Result<Made> (*emit)(NodeWriter &, Parameters...), Given &&...given)
+    {
+        return finish(part({}, emit, std::forward<Given>(given)...));
+    }
+
+    /// Makes an operator of the graph. @see NodeWriter
     Result<TensorId> make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
         std::optional<TensorType> declared = {}, std::string_view suffix = {});
     Result<std::vector<TensorId>> makeMany(
@@ -126,7 +75,9 @@ public:
     /// The same, as result 0.
     Result<void> finish(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
         std::optional<TensorType> declared = {});
-
+    /// What was made, if it was, as result 0, or as the results from 0 on.
+    Result<void> finish(Result<TensorId> made);
+    Result<void> finish(Result<std::vector<TensorId>> made);
     Result<TensorId> cast(TensorId x, DataType type, std::string_view suffix = "cast");
     Result<TensorId> reshape(TensorId x, Shape shape, std::string_view suffix = "shape");
     Result<TensorId> permute(TensorId x, std::vector<std::int64_t> order, std::string_view suffix);
@@ -148,7 +99,7 @@ public:
     Result<TensorId> filled(const TensorType &type, const AtenValue &value, std::string_view suffix);
 
     /// Gives result `slot` its tensor; results beyond those that the file names are left out.
-    Result<void> bind(std::size_t slot, TensorId tensor) { return m_node.bind(slot, tensor); }
+    Result<void> bind(std::size_t slot, TensorId tensor) { return writer().bind(slot, tensor); }
     /// Gives result `slot` complex numbers, both of whose parts are there.
     Result<void> bindComplex(std::size_t slot, const AtenComplex &value);
     /// Results that are complex, by slot.
@@ -156,8 +107,8 @@ public:
     /// Gives result `slot` what another operator made.
     Result<void> bindValue(std::size_t slot, const AtenValue &value);
     /// True if something reads result `slot`.
-    bool wants(std::size_t slot) const { return m_node.wants(slot); }
-    std::size_t resultCount() const { return m_node.node().outputs.size(); }
+    bool wants(std::size_t slot) const { return writer().wants(slot); }
+    std::size_t resultCount() const { return writer().results().size(); }
     /// Makes the operator that an operator file defines: its inputs are the arguments of their names, or,
     /// where names differ, the tensors among the arguments in their order; attributes are all other
     /// arguments.
@@ -166,22 +117,12 @@ public:
     /// where the file does not say what its results are
     Result<void> keepUnknown(const std::string &reason);
 
-    Error invalid(std::string message) const { return m_node.invalid(std::move(message)); }
-    Error unsupported(std::string message, std::string advice = {}) const
-    {
-        return m_node.unsupported(std::move(message), std::move(advice));
-    }
-    /// The argument as it is; monostate if it is missing.
-    const AtenValue &value(std::string_view name) const;
-
 private:
-    Error wrongArgument(std::string_view name, const char *expected) const;
+    /// Gives what a part of the call made the part's names.
+    Result<TensorId> named(std::string_view suffix, Result<TensorId> made);
+    Result<std::vector<TensorId>> named(std::string_view suffix, Result<std::vector<TensorId>> made);
 
-    std::string m_target;
-    std::string m_name;
-    AtenArguments m_arguments;
-    OnnxNodeContext &m_node;
-    std::vector<const OnnxValue *> m_declared;
+    std::vector<TensorId> m_inputs;
     std::map<std::size_t, AtenComplex> m_complex{};
 };
 

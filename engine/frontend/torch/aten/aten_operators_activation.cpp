@@ -65,7 +65,10 @@ Result<void> atenGelu(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
     TRY(const std::string approximate, context.text("approximate", "none"));
-    return context.finishOnnx("Gelu", {x}, {{"approximate", approximate}});
+    if (approximate != "none" && approximate != "tanh")
+        return context.unsupported(
+            "argument 'approximate' is '" + approximate + "', where none or tanh was expected", kDescribeIt);
+    return context.finish(OperatorKind::Gelu, {x}, attributesFrom({{"approximate", approximate}}));
 }
 
 /// log(1 + exp(beta x)) / beta; where beta x is above the threshold, x itself.
@@ -109,7 +112,8 @@ Result<void> atenElu(AtenContext &context)
 Result<void> atenSelu(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
-    return context.finishOnnx("Selu", {x});
+    return context.finish(OperatorKind::Selu, {x},
+        attributesFrom({{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}));
 }
 Result<void> atenCelu(AtenContext &context)
 {
@@ -150,8 +154,8 @@ Result<void> atenGlu(AtenContext &context)
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), -1));
     const std::int64_t extent = context.shapeOf(x)[static_cast<std::size_t>(axis)];
     TRY(const auto halves,
-        context.onnxMany(
-            "Split", {x, context.list({extent / 2, extent - extent / 2})}, {{"axis", axis}}, 2, "split"));
+        context.part(
+            "split", emitSplit, x, axis, std::vector<std::int64_t>{extent / 2, extent - extent / 2}));
     TRY(const TensorId gate, context.make(OperatorKind::Sigmoid, {halves[1]}, {}, {}, "gate"));
     return context.finish(OperatorKind::Mul, {halves[0], gate});
 }

@@ -1,6 +1,6 @@
 // Rows that are put where a mask is true, and rows of a table that are joined bag by bag.
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/torch/aten/aten_formula.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <map>
@@ -19,10 +19,10 @@ using Made = AtenFormula::Made;
 /// @param mask  becomes the mask before that, with the rank of `shape`
 Result<std::size_t> alikeDimensions(AtenContext &context, const Shape &shape, TensorId &mask)
 {
-    const Graph &graph = context.builder().graph();
-    for (OperatorId maker = context.builder().producerOf(mask);
+    const Graph &graph = context.graph().written();
+    for (OperatorId maker = context.graph().producerOf(mask);
          maker && graph.at(maker).kind == OperatorKind::Expand && context.shapeOf(mask) == shape;
-         maker = context.builder().producerOf(mask))
+         maker = context.graph().producerOf(mask))
         mask = graph.at(maker).inputs[0];
     Shape own = context.shapeOf(mask);
     own.insert(own.begin(), shape.size() - std::min(shape.size(), own.size()), 1);
@@ -150,13 +150,13 @@ std::int64_t lengthOfAll(AtenContext &context, TensorId offsets, std::int64_t co
     if (count < 1 || indices % count != 0)
         return 0;
     const std::int64_t length = indices / count;
-    if (const OperatorId maker = context.builder().producerOf(offsets)) { // a range too long to be folded
-        const Operator &range = context.builder().graph().at(maker);
+    if (const OperatorId maker = context.graph().producerOf(offsets)) { // a range too long to be folded
+        const Operator &range = context.graph().written().at(maker);
         const bool equal = range.kind == OperatorKind::Range && range.attributes.integer("start") == 0
             && range.attributes.integer("delta", 1) == length;
         return equal ? length : 0;
     }
-    const auto values = context.builder().isKnown(offsets) ? context.builder().valuesOf(offsets) : nullptr;
+    const auto values = context.graph().isKnown(offsets) ? context.graph().valuesOf(offsets) : nullptr;
     if (!values)
         return 0;
     const auto begins = integersOf(*values);

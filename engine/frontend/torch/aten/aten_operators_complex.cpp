@@ -171,8 +171,8 @@ Result<AtenComplex> fromPairs(AtenContext &context, TensorId x)
         return context.invalid("its pairs have the shape " + toString(shape));
     const std::int64_t axis = context.rankOf(x) - 1;
     AtenComplex made;
-    TRY(made.real, context.onnx("Gather", {x, context.integerScalar(0)}, {{"axis", axis}}, "real"));
-    TRY(made.imaginary, context.onnx("Gather", {x, context.integerScalar(1)}, {{"axis", axis}}, "imaginary"));
+    TRY(made.real, context.part("real", emitGather, x, context.integerScalar(0), axis));
+    TRY(made.imaginary, context.part("imaginary", emitGather, x, context.integerScalar(1), axis));
     return made;
 }
 

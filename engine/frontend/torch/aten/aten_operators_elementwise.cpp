@@ -145,9 +145,10 @@ Result<void> remainderOf(AtenContext &context, bool signOfDividend)
     TRY(const DataType type, context.promotedType({"self", "other"}));
     TRY(auto operands, context.operands({"self", "other"}, type));
     if (signOfDividend)
-        return context.finishOnnx("Mod", std::move(operands), {{"fmod", std::int64_t{1}}});
+        return context.finish(
+            OperatorKind::Mod, std::move(operands), attributesFrom({{"fmod", std::int64_t{1}}}));
     if (!isFloating(type))
-        return context.finishOnnx("Mod", std::move(operands));
+        return context.finish(OperatorKind::Mod, std::move(operands));
     // a - b floor(a / b)
     TRY(const TensorId quotient, context.make(OperatorKind::Div, operands, {}, {}, "quotient"));
     TRY(const TensorId whole, context.make(OperatorKind::Floor, {quotient}, {}, {}, "floor"));
@@ -202,33 +203,31 @@ Result<void> logicalNot(AtenContext &context)
     return context.finish(OperatorKind::Not, {x});
 }
 
-/// Of truth values a logical operator; else ONNX's bitwise one.
-Result<void> bitwise(AtenContext &context, OperatorKind kind, const char *type)
+/// Of truth values a logical operator; else the bitwise one.
+Result<void> bitwiseOf(AtenContext &context, OperatorKind logical, OperatorKind bitwise)
 {
     TRY(const DataType promoted, context.promotedType({"self", "other"}));
     TRY(auto operands, context.operands({"self", "other"}, promoted));
-    if (promoted == DataType::Bool)
-        return context.finish(kind, std::move(operands));
-    return context.finishOnnx(type, std::move(operands));
+    return context.finish(promoted == DataType::Bool ? logical : bitwise, std::move(operands));
 }
 Result<void> bitwiseAnd(AtenContext &context)
 {
-    return bitwise(context, OperatorKind::And, "BitwiseAnd");
+    return bitwiseOf(context, OperatorKind::And, OperatorKind::BitwiseAnd);
 }
 Result<void> bitwiseOr(AtenContext &context)
 {
-    return bitwise(context, OperatorKind::Or, "BitwiseOr");
+    return bitwiseOf(context, OperatorKind::Or, OperatorKind::BitwiseOr);
 }
 Result<void> bitwiseXor(AtenContext &context)
 {
-    return bitwise(context, OperatorKind::Xor, "BitwiseXor");
+    return bitwiseOf(context, OperatorKind::Xor, OperatorKind::BitwiseXor);
 }
 Result<void> bitwiseNot(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
     if (context.typeOf(x).dataType == DataType::Bool)
         return context.finish(OperatorKind::Not, {x});
-    return context.finishOnnx("BitwiseNot", {x});
+    return context.finishWith(emitBitwiseNot, x);
 }
 
 Result<void> atenWhere(AtenContext &context)
@@ -331,14 +330,12 @@ Result<void> castToType(AtenContext &context)
     return context.finish(OperatorKind::Cast, {x}, {}, TensorType{type, context.shapeOf(x)});
 }
 
-/// Makes the dropout of ONNX, whose handler knows when it is left out.
 Result<void> atenDropout(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor(context.given("self") ? "self" : "input")); // in place: "self"
     TRY(const double ratio, context.real("p", 0.5));
     TRY(const bool training, context.flag("train", true));
-    const TensorId mode = context.scalar(DataType::Bool, training ? 1 : 0);
-    return context.finishOnnx("Dropout", {x, context.scalar(DataType::Float64, ratio), mode});
+    return context.finishWith(emitDropout, x, ratio, training);
 }
 
 /// True where nothing is left out.
@@ -362,9 +359,7 @@ Result<void> featureDropout(AtenContext &context)
         return context.invalid("it leaves out channels, of which " + toString(channels.shape) + " has none");
     std::fill(channels.shape.begin() + 2, channels.shape.end(), 1);
     TRY(const TensorId ones, context.filled(channels, 1.0, "ones"));
-    TRY(const TensorId kept,
-        context.onnx("Dropout",
-            {ones, context.scalar(DataType::Float64, ratio), context.scalar(DataType::Bool, 1)}, {}, "kept"));
+    TRY(const TensorId kept, context.part("kept", emitDropout, ones, ratio, true));
     return context.finish(OperatorKind::Mul, {x, kept});
 }
 

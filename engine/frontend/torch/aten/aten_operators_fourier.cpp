@@ -44,7 +44,7 @@ TensorId matrixOf(
         for (std::int64_t column = 0; column < columns; ++column)
             values.push_back(element(row, column));
     }
-    return context.builder().addConstant(realTensor(type, values, {rows, columns}));
+    return context.graph().addConstant(realTensor(type, values, {rows, columns}));
 }
 
 /// A transform along one dimension.
@@ -176,6 +176,12 @@ Result<AtenComplex> transformLast(
         whole, [&](TensorId x) { return context.slice(x, context.rankOf(x) - 1, 0, made, 1, "half"); });
 }
 
+/// x with so many zeros before each dimension, then behind each.
+Result<TensorId> withZeros(AtenContext &context, TensorId x, const Integers &pads, std::string_view suffix)
+{
+    return context.part(suffix, emitPad, x, pads, "constant", Number::ofReal(0));
+}
+
 /// Real numbers from the first n / 2 + 1 of n, of which the others are the conjugates. Imaginary parts of the
 /// first and of the middle one are not read.
 Result<TensorId> realFromHalf(AtenContext &context, const AtenComplex &z, const Transform &transform)
@@ -195,7 +201,7 @@ Result<TensorId> realFromHalf(AtenContext &context, const AtenComplex &z, const 
         for (const auto &[part, factors] :
             {std::pair(&whole.real, weights), std::pair(&whole.imaginary, own)}) {
             TRY(*part, context.make(OperatorKind::Mul, {*part, factors}, {}, {}, "weighted"));
-            TRY(*part, context.onnx("Pad", {*part, context.list(pads)}, {}, "whole"));
+            TRY(*part, withZeros(context, *part, pads, "whole"));
         }
         TRY(const AtenComplex made, wholeTransform(context, whole, transform));
         return made.real;
@@ -230,7 +236,7 @@ Result<TensorId> resizedLast(AtenContext &context, TensorId x, std::int64_t size
         return x;
     Integers pads(2 * axisIndex(last + 1), 0);
     pads.back() = size - extent;
-    return context.onnx("Pad", {x, context.list(pads)}, {}, "filled");
+    return withZeros(context, x, pads, "filled");
 }
 
 enum class Spectrum : std::uint8_t { Whole, HalfOfReal, RealOfHalf };
@@ -415,7 +421,7 @@ Result<TensorId> windowOf(AtenContext &context, DataType type, std::int64_t size
     const std::int64_t before = (size - length) / 2;
     if (length == size)
         return window;
-    return context.onnx("Pad", {window, context.list({before, size - length - before})}, {}, "window");
+    return withZeros(context, window, {before, size - length - before}, "window");
 }
 
 /// Frames of the signal, each times the window, transformed: [.. frequencies frames].

@@ -19,7 +19,7 @@ Result<void> atenGather(AtenContext &context)
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
-    return context.finishOnnx("GatherElements", {x, indices}, {{"axis", axis}});
+    return context.finishWith(emitGatherElements, x, indices, axis);
 }
 
 Result<void> indexSelect(AtenContext &context)
@@ -27,7 +27,7 @@ Result<void> indexSelect(AtenContext &context)
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
-    return context.finishOnnx("Gather", {x, indices}, {{"axis", axis}});
+    return context.finishWith(emitGather, x, indices, axis);
 }
 
 /// What x[i, j, :, k] picks. Truth values as indices pick where they are true.
@@ -102,16 +102,15 @@ Result<void> atenIndex(AtenContext &context)
         return context.bind(0, x);
     const std::size_t first = picks.axes.front();
     if (picks.axes.size() == 1)
-        return context.finishOnnx(
-            "Gather", {x, picks.indices.front()}, {{"axis", static_cast<std::int64_t>(first)}});
+        return context.finishWith(emitGather, x, picks.indices.front(), static_cast<std::int64_t>(first));
     const std::size_t rank = context.shapeOf(x).size();
     TRY(const TensorId turned, context.permute(x, indexedFirst(picks, rank), "indexed_first"));
     TRY(const TensorId places, joinedIndices(context, picks));
     const bool together = picks.axes.back() - first + 1 == picks.axes.size();
     if (!together || first == 0)
-        return context.finishOnnx("GatherND", {turned, places});
+        return context.finishWith(emitGatherND, turned, places, std::int64_t{0});
     // Indices side by side leave what they pick in their place.
-    TRY(const TensorId picked, context.onnx("GatherND", {turned, places}, {}, "picked"));
+    TRY(const TensorId picked, context.part("picked", emitGatherND, turned, places, std::int64_t{0}));
     const std::int64_t chosen = context.rankOf(places) - 1;
     Integers order;
     for (std::size_t axis = 0; axis < first; ++axis)
@@ -212,13 +211,12 @@ Result<void> indexPut(AtenContext &context)
     TRY(const TensorId places, joinedIndices(context, picks));
     const Shape shape(context.shapeOf(places).begin(), context.shapeOf(places).end() - 1);
     TRY(values, valuesAtPlaces(context, x, values, picks, shape));
-    const std::map<std::string, OnnxAttribute, std::less<>> reduction{
-        {"reduction", std::string(accumulate ? "add" : "none")}};
+    const std::string reduction = accumulate ? "add" : "none";
     if (picks.axes.back() + 1 == picks.axes.size())
-        return context.finishOnnx("ScatterND", {x, places, values}, reduction);
+        return context.finishWith(emitScatterND, x, places, values, reduction);
     Integers order = indexedFirst(picks, context.shapeOf(x).size());
     TRY(const TensorId turned, context.permute(x, order, "indexed_first"));
-    TRY(const TensorId written, context.onnx("ScatterND", {turned, places, values}, reduction, "written"));
+    TRY(const TensorId written, context.part("written", emitScatterND, turned, places, values, reduction));
     return context.finishPermuted(written, inverseOf(order));
 }
 
@@ -226,7 +224,7 @@ Result<void> indexPut(AtenContext &context)
 Result<void> atenNonZero(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
-    TRY(const TensorId places, context.onnx("NonZero", {x}, {}, "places"));
+    TRY(const TensorId places, context.part("places", emitNonZero, x));
     return context.finishPermuted(places, {1, 0});
 }
 
@@ -238,17 +236,16 @@ Result<void> maskedSelect(AtenContext &context)
     const Shape shape = context.broadcastShape({x, mask});
     TRY(x, context.expand(x, shape, "self"));
     TRY(mask, context.expand(mask, shape, "mask"));
-    TRY(const TensorId places, context.onnx("NonZero", {mask}, {}, "places"));
+    TRY(const TensorId places, context.part("places", emitNonZero, mask));
     TRY(const TensorId rows, context.permute(places, {1, 0}, "rows"));
-    return context.finishOnnx("GatherND", {x, rows});
+    return context.finishWith(emitGatherND, x, rows, std::int64_t{0});
 }
 
 template<bool upper> Result<void> triangle(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t diagonal, context.integer("diagonal", 0));
-    return context.finishOnnx(
-        "Trilu", {x, context.integerScalar(diagonal)}, {{"upper", std::int64_t{upper ? 1 : 0}}});
+    return context.finishWith(emitTrilu, x, upper, diagonal);
 }
 
 Result<void> atenOneHot(AtenContext &context)
@@ -268,7 +265,8 @@ Result<void> pixelShuffle(AtenContext &context)
 {
     TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t factor, context.integer("upscale_factor"));
-    return context.finishOnnx("DepthToSpace", {x}, {{"blocksize", factor}, {"mode", std::string("CRD")}});
+    return context.finish(OperatorKind::DepthToSpace, {x},
+        attributesFrom({{"blocksize", factor}, {"mode", std::string("CRD")}}));
 }
 
 /// [n g*c ..] -> [n c*g ..]

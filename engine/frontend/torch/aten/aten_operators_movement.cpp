@@ -56,11 +56,7 @@ Result<void> splitInto(AtenContext &context, TensorId x, std::int64_t axis, cons
     if (sizes.size() != context.resultCount())
         return context.invalid("it makes " + std::to_string(sizes.size()) + " parts, where the file has "
             + std::to_string(context.resultCount()));
-    TRY(const auto parts,
-        context.onnxMany("Split", {x, context.list(sizes)}, {{"axis", axis}}, sizes.size()));
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        TRY_VOID(context.bind(i, parts[i]));
-    return {};
+    return context.finishWith(emitSplit, x, axis, sizes);
 }
 
 Integers partsOf(std::int64_t extent, std::int64_t size)
@@ -106,8 +102,7 @@ Result<void> atenUnbind(AtenContext &context)
     if (count != context.resultCount())
         return context.invalid("it makes " + std::to_string(count) + " parts, where the file has "
             + std::to_string(context.resultCount()));
-    TRY(const auto parts,
-        context.onnxMany("Split", {x, context.list(Integers(count, 1))}, {{"axis", axis}}, count, "split"));
+    TRY(const auto parts, context.part("split", emitSplit, x, axis, Integers(count, 1)));
     shape.erase(shape.begin() + axis);
     for (std::size_t i = 0; i < parts.size(); ++i) {
         TRY(const TensorId part, context.reshape(parts[i], shape, "part_" + std::to_string(i)));
@@ -154,7 +149,7 @@ Result<void> atenSelect(AtenContext &context)
     const std::int64_t index = written < 0 ? written + extent : written;
     if (index < 0 || index >= extent)
         return context.invalid("it takes place " + std::to_string(written) + " of " + std::to_string(extent));
-    return context.finishOnnx("Gather", {x, context.integerScalar(index)}, {{"axis", axis}});
+    return context.finishWith(emitGather, x, context.integerScalar(index), axis);
 }
 
 /// Differences of neighbours along a dimension; `prepend` and `append` stand before and behind.
@@ -272,8 +267,7 @@ Result<void> padded(AtenContext &context, const std::string &mode, double value)
         pads[rank - 1 - i] = written[2 * i];
         pads[2 * rank - 1 - i] = written[2 * i + 1];
     }
-    return context.finishOnnx(
-        "Pad", {x, context.list(pads), context.scalar(context.typeOf(x).dataType, value)}, {{"mode", mode}});
+    return context.finishWith(emitPad, x, pads, mode, rounded(context.typeOf(x).dataType, value));
 }
 
 Result<void> atenPad(AtenContext &context)

@@ -1,5 +1,7 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
+#include "engine/frontend/writer/emit_windows.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -112,8 +114,8 @@ Result<void> innerProduct(AtenContext &context)
 Result<void> atenEinsum(AtenContext &context)
 {
     TRY(const std::string equation, context.text("equation", ""));
-    TRY(auto tensors, context.tensors("tensors"));
-    return context.finishOnnx("Einsum", std::move(tensors), {{"equation", equation}});
+    TRY(const auto tensors, context.tensors("tensors"));
+    return context.finishWith(emitEinsum, tensors, equation);
 }
 
 /// All of PyTorch's scaled dot products: they differ in what else they return.
@@ -129,8 +131,8 @@ Result<void> atenAttention(AtenContext &context)
     if (shape.size() < 3)
         return context.keepUnknown("attention of queries without heads is not computed");
     TRY(const double scale, context.real("scale", 1 / std::sqrt(static_cast<double>(shape.back()))));
-    if (dropout > 0 && context.builder().options().dropoutRatio)
-        dropout = *context.builder().options().dropoutRatio;
+    if (dropout > 0 && context.graph().options().dropoutRatio)
+        dropout = *context.graph().options().dropoutRatio;
     if (!(dropout >= 0 && dropout < 1))
         return context.invalid("argument 'dropout_p' is " + std::to_string(dropout)
             + ", where at least 0 and less than 1 was expected");
@@ -139,7 +141,7 @@ Result<void> atenAttention(AtenContext &context)
         attributes.set("causal", std::int64_t{1});
     if (dropout > 0) {
         attributes.set("dropout", dropout);
-        attributes.set("seed", context.builder().nextSeed());
+        attributes.set("seed", context.graph().nextSeed());
     }
     std::vector<TensorId> inputs{q, k, v};
     if (mask)
@@ -158,22 +160,20 @@ Result<void> atenAttention(AtenContext &context)
 
 // --- convolutions -----------------------------------------------------------------------------------------
 
-/// The attributes that convolutions share.
-struct AtenWindow {
-    Integers strides{};
-    Integers pads{}; ///< Begins, then ends.
-    Integers dilations{};
-};
-
-Result<AtenWindow> windowOf(AtenContext &context, std::size_t count, std::int64_t stride)
+/// The windows of a convolution over `count` dimensions.
+Result<WrittenWindows> windowsOf(AtenContext &context, std::size_t count)
 {
-    AtenWindow window;
-    TRY(window.strides, context.perDimension("stride", count, stride));
-    TRY(window.dilations, context.perDimension("dilation", count, 1));
+    WrittenWindows windows;
+    TRY(windows.strides, context.perDimension("stride", count, 1));
+    TRY(windows.dilations, context.perDimension("dilation", count, 1));
+    if (const auto *padding = std::get_if<std::string>(&context.value("padding"))) {
+        windows.autoPad = *padding == "same" ? "SAME_UPPER" : "VALID";
+        return windows;
+    }
     TRY(const Integers pads, context.perDimension("padding", count, 0));
-    window.pads = pads;
-    window.pads.insert(window.pads.end(), pads.begin(), pads.end());
-    return window;
+    windows.pads = pads;
+    windows.pads->insert(windows.pads->end(), pads.begin(), pads.end());
+    return windows;
 }
 
 /// convolution, conv1d to conv3d and conv_transpose1d to 3d; without a batch one is put in front.
@@ -192,27 +192,17 @@ Result<void> convolve(AtenContext &context, bool transposed)
         batched.insert(batched.begin(), 1);
         TRY(x, context.reshape(x, std::move(batched), "batch"));
     }
-    std::map<std::string, OnnxAttribute, std::less<>> attributes;
-    if (const auto *padding = std::get_if<std::string>(&context.value("padding"))) {
-        TRY(const Integers strides, context.perDimension("stride", count, 1));
-        TRY(const Integers dilations, context.perDimension("dilation", count, 1));
-        attributes = {{"strides", strides}, {"dilations", dilations},
-            {"auto_pad", std::string(*padding == "same" ? "SAME_UPPER" : "VALID")}};
-    } else {
-        TRY(const AtenWindow window, windowOf(context, count, 1));
-        attributes = {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads}};
-    }
+    TRY(const WrittenWindows windows, windowsOf(context, count));
     TRY(const std::int64_t groups, context.integer("groups", 1));
-    attributes.emplace("group", groups);
+    const ConvolutionInputs inputs{x, weight, bias};
+    const char *suffix = single ? "batched" : "";
+    TensorId y;
     if (transposed) {
         TRY(const Integers extra, context.perDimension("output_padding", count, 0));
-        attributes.emplace("output_padding", extra);
+        TRY(y, context.part(suffix, emitConvTranspose, inputs, windows, groups, extra, std::nullopt));
+    } else {
+        TRY(y, context.part(suffix, emitConv, inputs, windows, groups));
     }
-    std::vector<TensorId> inputs{x, weight};
-    if (bias)
-        inputs.push_back(bias);
-    const std::string type = transposed ? "ConvTranspose" : "Conv";
-    TRY(TensorId y, context.onnx(type, std::move(inputs), std::move(attributes), single ? "batched" : ""));
     if (single) {
         TRY(y, context.reshape(y, Shape(context.shapeOf(y).begin() + 1, context.shapeOf(y).end()), ""));
     }
@@ -236,9 +226,9 @@ Result<void> atenConvTranspose(AtenContext &context)
 /// invalid if that is not known.
 TensorId sortedOf(AtenContext &context, TensorId ends)
 {
-    const Graph &graph = context.builder().graph();
+    const Graph &graph = context.graph().written();
     const auto before = [&](TensorId id, OperatorKind kind) -> TensorId {
-        const OperatorId maker = context.builder().producerOf(id);
+        const OperatorId maker = context.graph().producerOf(id);
         return maker && graph.at(maker).kind == kind ? graph.at(maker).inputs[0] : TensorId{};
     };
     const auto withoutCasts = [&](TensorId id) {
@@ -247,9 +237,9 @@ TensorId sortedOf(AtenContext &context, TensorId ends)
         return id;
     };
     const TensorId counts = before(withoutCasts(ends), OperatorKind::CumSum);
-    const TensorId counted = counts ? context.builder().countedBy(withoutCasts(counts)) : TensorId{};
+    const TensorId counted = counts ? context.graph().chosen().countedBy(withoutCasts(counts)) : TensorId{};
     const TensorId list = counted ? withoutCasts(counted) : TensorId{};
-    const OperatorId maker = list ? context.builder().producerOf(list) : OperatorId{};
+    const OperatorId maker = list ? context.graph().producerOf(list) : OperatorId{};
     const bool ascends = maker && graph.at(maker).kind == OperatorKind::TopK
         && graph.at(maker).outputs[0] == list && graph.at(maker).attributes.integer("largest", 1) == 0
         && graph.at(maker).attributes.integer("k") == elementCount(context.shapeOf(list));

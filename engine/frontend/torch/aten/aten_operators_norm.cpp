@@ -96,8 +96,8 @@ Result<void> batchNorm(AtenContext &context, bool training)
     TRY(TensorId mean, orFilled(context, "running_mean", shape[1], type, 0));
     TRY(TensorId variance, orFilled(context, "running_var", shape[1], type, 1));
     if (training) {
-        context.builder().note("running statistics of batch normalisation are not updated: the loss and its "
-                               "gradients do not depend on them");
+        context.graph().note("running statistics of batch normalisation are not updated: the loss and its "
+                             "gradients do not depend on them");
         const Attributes count =
             attributesFrom({{"count", elementCount(shape) / std::max<std::int64_t>(1, shape[1])}});
         TRY(mean, context.make(OperatorKind::BatchMean, {x}, count, {}, "mean"));

@@ -144,7 +144,7 @@ Result<void> atenQuantile(AtenContext &context)
     TRY(const Ordered ordered, orderedOf(context, true));
     TRY(const std::string way, context.text("interpolation", "linear"));
     TRY(const TensorId given, context.operand("q", context.typeOf(ordered.x).dataType));
-    const auto values = context.builder().valuesOf(given);
+    const auto values = context.graph().valuesOf(given);
     if (!values || (way != "linear" && way != "lower" && way != "higher"))
         return context.keepUnknown(values ? "quantiles with interpolation '" + way + "' are not computed"
                                           : "quantiles that are not known before a run are not computed");

@@ -1,5 +1,6 @@
-// Pooling. Windows that ONNX's operators have are theirs; others are made of picks at known places.
+// Pooling. Windows that the pooling operators have are theirs; others are made of picks at known places.
 #include "engine/frontend/torch/aten/aten_formula.h"
+#include "engine/frontend/writer/emit_windows.h"
 
 #include <algorithm>
 #include <map>
@@ -25,13 +26,11 @@ struct Pool {
     Integers dilations{};
     bool ceiling = false;
 
-    /// ONNX's attributes, which count from both ends.
-    std::map<std::string, OnnxAttribute, std::less<>> attributes() const
+    WrittenWindows windows() const
     {
         Integers both = pads;
         both.insert(both.end(), pads.begin(), pads.end());
-        return {{"kernel_shape", kernel}, {"strides", strides}, {"pads", both}, {"dilations", dilations},
-            {"ceil_mode", std::int64_t{ceiling ? 1 : 0}}};
+        return {kernel, strides, dilations, both};
     }
 };
 
@@ -211,16 +210,31 @@ Result<void> finishSums(AtenContext &context, const Windowed &windowed, bool mea
     return f.finish(factor == 1 ? Made(x) : f.mul(x, factor));
 }
 
-/// ONNX's operator of [n c ..]; one sample without a batch becomes a batch of one.
-Result<void> finishPooled(AtenContext &context, const std::string &type, std::size_t count, TensorId x,
-    std::map<std::string, OnnxAttribute, std::less<>> attributes)
+/// A pooling by an operator of its own; whether the average counts what is padded matters to that alone.
+struct PlainPool {
+    OperatorKind kind = OperatorKind::MaxPool;
+    WrittenWindows windows{};
+    bool roundsUp = false;
+    bool countsPads = false;
+};
+
+Result<TensorId> emitPool(NodeWriter &writer, TensorId x, const PlainPool &pool)
+{
+    TRY(Attributes attributes, poolAttributes(writer, x, pool.windows, pool.roundsUp));
+    if (pool.kind == OperatorKind::AveragePool)
+        attributes.set("count_include_pad", std::int64_t{pool.countsPads ? 1 : 0});
+    return writer.make(pool.kind, {x}, std::move(attributes));
+}
+
+/// Pools [n c ..]; one sample without a batch becomes a batch of one.
+Result<void> finishPooled(AtenContext &context, std::size_t count, TensorId x, const PlainPool &pool)
 {
     Shape shape = context.shapeOf(x);
     if (shape.size() != count + 1)
-        return context.finishOnnx(type, {x}, std::move(attributes));
+        return context.finishWith(emitPool, x, pool);
     shape.insert(shape.begin(), 1);
     TRY(x, context.reshape(x, std::move(shape), "batch"));
-    TRY(const TensorId y, context.onnx(type, {x}, std::move(attributes), "batched"));
+    TRY(const TensorId y, context.part("batched", emitPool, x, pool));
     TRY(x, context.reshape(y, Shape(context.shapeOf(y).begin() + 1, context.shapeOf(y).end()), ""));
     return context.bind(0, x);
 }
@@ -250,7 +264,7 @@ template<std::size_t count> Result<void> maxPool(AtenContext &context)
     TRY(const Pool pool, poolOf(context, count));
     if (context.resultCount() > 1 && context.wants(1))
         return finishLargest(context, windowedBy(context, x, pool));
-    return finishPooled(context, "MaxPool", count, x, pool.attributes());
+    return finishPooled(context, count, x, {OperatorKind::MaxPool, pool.windows(), pool.ceiling});
 }
 
 template<std::size_t count> Result<void> averagePool(AtenContext &context)
@@ -260,11 +274,9 @@ template<std::size_t count> Result<void> averagePool(AtenContext &context)
     TRY(const std::int64_t divisor, context.integer("divisor_override", 0));
     if (divisor != 0)
         return finishSums(context, windowedBy(context, x, pool), false, 1 / static_cast<double>(divisor));
-    auto attributes = pool.attributes();
-    attributes.erase("dilations"); // it has none
     TRY(const bool include, context.flag("count_include_pad", true));
-    attributes.emplace("count_include_pad", std::int64_t{include ? 1 : 0});
-    return finishPooled(context, "AveragePool", count, x, std::move(attributes));
+    return finishPooled(
+        context, count, x, {OperatorKind::AveragePool, pool.windows(), pool.ceiling, include});
 }
 
 /// Pooling to a given size: windows as ONNX has them where the size divides.
@@ -292,9 +304,9 @@ template<std::size_t count, bool isMax> Result<void> adaptivePool(AtenContext &c
         return finishSums(context, windowed, true, 1);
     const bool whole = std::all_of(size.begin(), size.end(), [](std::int64_t s) { return s == 1; });
     if (whole && !isMax)
-        return context.finishOnnx("ReduceMean", {x, context.list(axes)}, {{"keepdims", std::int64_t{1}}});
-    return finishPooled(context, isMax ? "MaxPool" : "AveragePool", count, x,
-        {{"kernel_shape", kernel}, {"strides", kernel}});
+        return context.finishWith(emitReduction, OperatorKind::ReduceMean, x, axes, true, std::string_view{});
+    return finishPooled(context, count, x,
+        {isMax ? OperatorKind::MaxPool : OperatorKind::AveragePool, WrittenWindows{kernel, kernel}});
 }
 
 /// Zeros, with elements at the places that a pool took them from.

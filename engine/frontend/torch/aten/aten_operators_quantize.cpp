@@ -1,7 +1,7 @@
 // Quantisation that is pretended during training: values are rounded to what a few levels can say, and
 // gradients pass where a value lies between the outermost levels.
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/torch/aten/aten_formula.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <cmath>
 #include <map>
@@ -189,7 +189,7 @@ Result<void> chooseLevels(AtenFormula &f, Range range, bool symmetric, Levels &l
 Result<bool> isOn(AtenContext &context, const char *name)
 {
     TRY(const TensorId id, context.tensor(name));
-    const auto values = context.builder().valuesOf(id);
+    const auto values = context.graph().valuesOf(id);
     if (!values)
         return context.unsupported(std::string(name) + " is not known before a run",
             "export the model with its observers and quantisers switched on or off");
@@ -211,8 +211,8 @@ Result<void> observeAndQuantize(AtenContext &context)
     TRY(const bool quantizes, isOn(context, "fake_quant_on"));
     TRY(const Range range, observedRange(context, levels.x, perRow, observes));
     if (observes)
-        context.builder().note("what quantisers observed is not kept from step to step: each begins with the "
-                               "file's, PyTorch's with what the step before left");
+        context.graph().note("what quantisers observed is not kept from step to step: each begins with the "
+                             "file's, PyTorch's with what the step before left");
     TRY_VOID(chooseLevels(f, range, symmetric, levels));
     if (context.wants(2)) {
         for (const auto &[slot, value] :

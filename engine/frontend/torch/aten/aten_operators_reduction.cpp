@@ -98,7 +98,7 @@ template<bool largest> Result<void> atenExtreme(AtenContext &context)
     if (reduced.keeps == 0)
         shape.erase(shape.begin() + reduced.axes.front());
     TRY(const TensorId picked,
-        context.onnx("GatherElements", {reduced.x, place}, {{"axis", reduced.axes.front()}}, "picked"));
+        context.part("picked", emitGatherElements, reduced.x, place, reduced.axes.front()));
     TRY(const TensorId values, context.reshape(picked, shape, ""));
     TRY_VOID(context.bind(0, values));
     if (context.resultCount() < 2 || !context.wants(1))
@@ -229,7 +229,7 @@ Result<void> histogram(AtenContext &context)
     if (low == 0 && high == 0 && bins == 1) { // one range, from the least to the largest: a single expert
         TRY(const TensorId all,
             context.filled({type, {1}}, static_cast<double>(elementCount(context.shapeOf(x))), "all"));
-        context.builder().setCounted(all, x);
+        context.graph().chosen().setCounted(all, x);
         return context.bind(0, all);
     }
     if (!(low < high) || bins < 1)
@@ -260,7 +260,7 @@ Result<void> histogram(AtenContext &context)
         context.make(OperatorKind::ReduceSum, {ones},
             attributesFrom({{"axes", std::vector<std::int64_t>{0}}, {"keepdims", std::int64_t{0}}})));
     if (low == 0 && high == static_cast<double>(bins - 1))
-        context.builder().setCounted(counts, x); // of integers: each has a range of its own
+        context.graph().chosen().setCounted(counts, x); // of integers: each has a range of its own
     return context.bind(0, counts);
 }
 

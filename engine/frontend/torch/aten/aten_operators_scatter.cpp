@@ -54,21 +54,19 @@ Result<TensorId> written(AtenContext &context, TensorId x, const Targets &target
     const std::string &reduction, std::string_view suffix)
 {
     if (!targets.isRows)
-        return context.onnx("ScatterElements", {x, targets.indices, source},
-            {{"axis", targets.axis}, {"reduction", reduction}}, suffix);
+        return context.part(suffix, emitScatterElements, x, targets.indices, source, targets.axis, reduction);
     TRY(const TensorId places,
         context.reshape(targets.indices, {elementCount(context.shapeOf(targets.indices)), 1}, "places"));
     const std::int64_t axis = targets.axis;
     if (axis == 0 || context.rankOf(x) < 2)
-        return context.onnx("ScatterND", {x, places, source}, {{"reduction", reduction}}, suffix);
+        return context.part(suffix, emitScatterND, x, places, source, reduction);
     const Integers order = axisFirst(axis, context.rankOf(x));
     Integers back(order.size());
     for (std::size_t d = 0; d < order.size(); ++d)
         back[axisIndex(order[d])] = static_cast<std::int64_t>(d);
     TRY(const TensorId turned, context.permute(x, order, "turned"));
     TRY(const TensorId rows, context.permute(source, order, "source"));
-    TRY(const TensorId made,
-        context.onnx("ScatterND", {turned, places, rows}, {{"reduction", reduction}}, "written"));
+    TRY(const TensorId made, context.part("written", emitScatterND, turned, places, rows, reduction));
     return context.permute(made, back, suffix);
 }
 

@@ -1,6 +1,6 @@
 // Connectionist temporal classification (Graves et al., ICML 2006): the probability that frames say a text.
-#include "engine/frontend/onnx/onnx_values.h"
 #include "engine/frontend/torch/aten/aten_formula.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
 #include <limits>
@@ -54,8 +54,7 @@ Made textsOf(AtenContext &context, TensorId targets, TensorId lengths, std::int6
     if (items == 1 || all == 0)
         return f.reshape(labels, {items, all / std::max<std::int64_t>(1, items)});
     std::int64_t longest = all; // as long as lengths are not known
-    if (const auto values =
-            context.builder().isKnown(lengths) ? context.builder().valuesOf(lengths) : nullptr) {
+    if (const auto values = context.graph().isKnown(lengths) ? context.graph().valuesOf(lengths) : nullptr) {
         const Axes known = integersOf(*values);
         longest = std::max<std::int64_t>(1, *std::max_element(known.begin(), known.end()));
     }

@@ -18,8 +18,7 @@ using Integers = std::vector<std::int64_t>;
 Result<void> reshapeTo(AtenContext &context, Shape shape)
 {
     TRY(const TensorId x, context.tensor("self"));
-    // Unlike ONNX's, a 0 is an extent of 0.
-    return context.finishOnnx("Reshape", {x, context.list(shape)}, {{"allowzero", std::int64_t{1}}});
+    return context.finishWith(emitReshape, x, shape, false);
 }
 
 Result<void> atenView(AtenContext &context)
@@ -152,7 +151,7 @@ Result<void> atenRepeat(AtenContext &context)
         repeats.insert(repeats.begin(), shape.size() - repeats.size(), 1);
     shape.insert(shape.begin(), repeats.size() - shape.size(), 1);
     TRY(x, context.reshape(x, shape));
-    return context.finishOnnx("Tile", {x, context.list(repeats)});
+    return context.finishWith(emitTile, x, repeats);
 }
 
 /// Each element of a dimension, or of all, so many times in a row.
@@ -269,9 +268,9 @@ Result<void> atenFlip(AtenContext &context)
     if (axes.empty())
         return context.bind(0, x);
     const auto count = axes.size();
-    return context.finishOnnx("Slice",
-        {x, context.list(Integers(count, -1)), context.list(Integers(count, INT64_MIN)), context.list(axes),
-            context.list(Integers(count, -1))});
+    const Integers backward(count, -1);
+    return context.finishWith(
+        emitSlice, x, SliceBounds{backward, Integers(count, INT64_MIN), axes, backward});
 }
 
 /// Moved along dimensions, with what leaves at one end coming in at the other.

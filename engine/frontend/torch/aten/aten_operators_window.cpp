@@ -59,8 +59,8 @@ Result<TensorId> unfolded(
         return context.reshape(x, std::move(shape), "windows");
     }
     const TensorId places =
-        context.builder().addConstant(integerTensor(windows.places(windowsFirst), std::move(apart)));
-    return context.onnx("Gather", {x, places}, {{"axis", axis}}, "windows");
+        context.graph().addConstant(integerTensor(windows.places(windowsFirst), std::move(apart)));
+    return context.part("windows", emitGather, x, places, axis);
 }
 
 /// Tensor.unfold: windows take the place of the dimension, their places come last.
@@ -74,7 +74,7 @@ Result<void> atenUnfold(AtenContext &context)
     const std::int64_t extent = rank == 0 ? 1 : context.shapeOf(x)[axisIndex(axis)];
     TRY(const Windows windows, windowsIn(context, extent, size, 1, step));
     if (rank == 0)
-        return context.finishOnnx("Reshape", {x, context.list({1})});
+        return context.finish(context.reshape(x, {1}, ""));
     TRY(const TensorId parts, unfolded(context, x, axis, windows, true));
     Integers order(axisIndex(rank) + 1);
     std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -198,9 +198,9 @@ Result<void> gridSampler(AtenContext &context)
     if (mode < 0 || mode > 2 || padding < 0 || padding > 2)
         return context.invalid("its mode is " + std::to_string(mode) + " and its padding "
             + std::to_string(padding) + ", where 0 to 2 were expected");
-    return context.finishOnnx("GridSample", {x, grid},
-        {{"mode", modes[axisIndex(mode)]}, {"padding_mode", paddings[axisIndex(padding)]},
-            {"align_corners", std::int64_t{aligned ? 1 : 0}}});
+    return context.finish(OperatorKind::GridSample, {x, grid},
+        attributesFrom({{"mode", modes[axisIndex(mode)]}, {"padding_mode", paddings[axisIndex(padding)]},
+            {"align_corners", std::int64_t{aligned ? 1 : 0}}}));
 }
 
 Result<void> affineGrid(AtenContext &context)
@@ -208,8 +208,7 @@ Result<void> affineGrid(AtenContext &context)
     TRY(const TensorId theta, context.tensor("theta"));
     TRY(const Integers size, context.integers("size"));
     TRY(const bool aligned, context.flag("align_corners", false));
-    return context.finishOnnx(
-        "AffineGrid", {theta, context.list(size)}, {{"align_corners", std::int64_t{aligned ? 1 : 0}}});
+    return context.finishWith(emitAffineGrid, theta, size, aligned);
 }
 
 } // namespace

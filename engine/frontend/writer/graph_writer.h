@@ -1,41 +1,50 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/onnx/import_onnx.h"
-#include "engine/frontend/onnx/onnx_model.h"
-#include "engine/frontend/onnx/onnx_values.h"
-#include "engine/frontend/passes/mixture/chosen_rows.h"
+#include "engine/frontend/import_options.h"
+#include "engine/frontend/writer/chosen_values.h"
+#include "engine/frontend/writer/constant_pool.h"
+#include "engine/frontend/writer/operator_names.h"
+#include "engine/frontend/writer/stored_tensor.h"
 #include "engine/graph/graph.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace planloom {
 
-/// A graph in the making during import: tensors with what is known of their values, operators in the order of
-/// the file, each folded to a constant where all its inputs are.
+/// The types of an operator's inputs and outputs, once they are found and checked.
+struct OperatorTypes {
+    std::vector<TensorType> inputs{};
+    std::vector<TensorType> outputs{};
+};
+
+/// A graph in the making during import, whatever the format: tensors with what is known of their values,
+/// operators in the order of the file, each folded to a constant where all its inputs are.
 ///
-/// A tensor is *known* if its values are at hand and no training changes them: Constant nodes, folded
-/// results, Buffers with data. Only known tensors fold. Not thread-safe.
-class OnnxBuilder
+/// A tensor is *known* if its values are at hand and no training changes them: constants, folded results,
+/// Buffers with data. Only known tensors fold. Not thread-safe.
+class GraphWriter
 {
 public:
-    OnnxBuilder(const ImportOptions &options, std::int64_t opset);
+    explicit GraphWriter(const ImportOptions &options)
+        : m_options(options)
+        , m_constants(options.mostFoldedBytes)
+    {
+    }
 
     const ImportOptions &options() const { return m_options; }
-    std::int64_t opset() const { return m_opset; }
 
     TensorId addInput(std::string name, TensorType type);
     /// A weight or buffer of the file.
-    TensorId addStored(OnnxTensor tensor, TensorRole role);
+    TensorId addStored(StoredTensor tensor, TensorRole role);
     /// Says what a stored tensor was taken as, and how it is called where the file has another name for it.
     void classify(TensorId id, const Classification &classification, const std::string &name);
     /// A known value. Large equal ones share their memory.
@@ -44,6 +53,10 @@ public:
     const Tensor &at(TensorId id) const { return m_graph.at(id); }
     const TensorType &typeOf(TensorId id) const { return m_graph.at(id).type; }
     bool isKnown(TensorId id) const { return m_known[static_cast<std::size_t>(id.index)]; }
+    /// The graph as it is by now.
+    const Graph &written() const { return m_graph; }
+    /// The operator that makes a value; invalid if none does.
+    OperatorId producerOf(TensorId id) const { return m_producers[static_cast<std::size_t>(id.index)]; }
 
     /// The values of a tensor the file holds or that was folded, even of a weight: what an operator's shape
     /// or scale parameters are read from. Reads small external data. Null if they are not at hand.
@@ -53,8 +66,8 @@ public:
     void makeStored(TensorId id, const Classification &classification);
     /// Gives a tensor its name in the file, if it has none yet. Returns false if it has another one.
     bool nameTensor(TensorId id, const std::string &name);
-
-    /// Takes a constant's name away, so that another tensor can have it; inputs and weights keep theirs.
+    /// Takes away the name of a constant or of what an operator makes, so that another tensor can have it;
+    /// inputs and weights keep theirs.
     void unname(TensorId id);
 
     /// Appends an operator, or folds it. Infers and checks the output types. Values without elements are
@@ -72,37 +85,21 @@ public:
     Result<std::vector<TensorId>> append(const std::string &name, const SourceNode &source, OperatorKind kind,
         Attributes attributes, std::vector<TensorId> inputs, std::vector<TensorType> declared, bool mayFold);
 
-    /// What is known of a value's rows that data choose; null if it has none.
-    const ChosenRows *chosenRows(TensorId id) const;
-    void setChosenRows(TensorId id, ChosenRows rows) { m_chosen.insert_or_assign(id.index, std::move(rows)); }
+    /// What is known of rows that data choose.
+    ChosenValues &chosen() { return m_chosen; }
+    const ChosenValues &chosen() const { return m_chosen; }
     /// The places that were found in a mask, or in one of the latest that is made alike, if any were.
     TensorId placesOf(TensorId mask) const;
-    void setPlacesOf(TensorId mask, TensorId places) { m_places.emplace_back(mask, places); }
-    /// Says that `counts` has how many elements of `of` are 0, 1, ..; and what was said so, or an invalid id.
-    void setCounted(TensorId counts, TensorId of) { m_counted[counts.index] = of; }
-    TensorId countedBy(TensorId counts) const
-    {
-        const auto found = m_counted.find(counts.index);
-        return found == m_counted.end() ? TensorId{} : found->second;
-    }
     /// Says that a known value has the sizes of dimensions `begin` .. `end` - 1 of `of`, which data may
     /// choose: good for shapes, wrong as a number.
     void noteSizes(TensorId sizes, TensorId of, std::size_t begin, std::size_t end);
-    /// Says of a graph's outputs that have rows which data choose that there are others behind these.
-    /// @return NotSupported if none is a number that may be a loss: then these rows are what the model is for
-    Result<void> checkChosenOutputs(const std::vector<TensorId> &outputs);
-    /// The room that a person gives operator `name`.
-    Capacity capacityOf(const std::string &name) const;
     /// The dimension of a value that the batch leads; -1 if none.
     std::int32_t batchDimensionOf(TensorId id);
     /// Samples, as far as inputs say.
     std::int64_t batchSize();
     /// See `expectedShare`.
     double expectedShareOf(TensorId mask) const { return expectedShare(m_graph, m_producers, mask); }
-    /// The operator that makes a value; invalid if none does.
-    OperatorId producerOf(TensorId id) const { return m_producers[static_cast<std::size_t>(id.index)]; }
-    /// The graph as it is by now.
-    const Graph &graph() const { return m_graph; }
+
     /// Appends an operator of which nothing is known but its type and inputs (`ImportOptions::look`).
     /// @param why  what could not be read; null if only its inputs are to blame
     std::vector<TensorId> emitOpaque(const std::string &name, const SourceNode &source,
@@ -119,20 +116,11 @@ public:
             && (error.code == ErrorCode::NotSupported || error.code == ErrorCode::InvalidInput);
     }
 
-    /// True if a known value of this size may still be made; counts it if so.
-    bool takeFoldedBytes(const TensorType &type);
-
-    /// The same value as a scalar that has its name, where it is floating and of one element: so losses are.
-    /// All others as they are.
-    Result<TensorId> scalarOf(TensorId id, const std::string &name);
-
-    /// All elements of `type` equal to `value`, from one memory for equal requests. Null if too large.
-    std::shared_ptr<const TensorData> filled(const TensorType &type, Number value);
-
+    /// Memory for known values.
+    ConstantPool &constants() { return m_constants; }
+    OperatorNames &names() { return m_names; }
     /// A number no other operator of this graph gets, for Dropout.
     std::int64_t nextSeed() { return ++m_seed; }
-    /// "Add_17": a name for a node that has none.
-    std::string nameless(const std::string &type);
     /// Adds a note once, however often it is given.
     void note(const std::string &text);
 
@@ -140,42 +128,50 @@ public:
     Graph take(std::vector<TensorId> outputs);
 
 private:
+    /// An operator that is to be appended.
+    struct Draft {
+        const std::string &name;
+        const SourceNode &source;
+        OperatorKind kind = OperatorKind::Unknown;
+        Attributes attributes{};
+        std::vector<TensorId> inputs{};
+        bool mayFold = true;
+
+        Error error(ErrorCode code, const std::string &what, std::string advice) const;
+        Error tooMany(std::size_t most, const char *what) const;
+    };
+    using Made = std::optional<std::vector<TensorId>>; ///< Nothing where it is not made that way.
+
     TensorId addTensor(Tensor tensor, bool known);
-    std::shared_ptr<const TensorData> interned(std::shared_ptr<const TensorData> data);
-    /// The operator's outputs where some of its inputs have no elements: sums of nothing, what is joined to
-    /// nothing, and so on. Nothing for operators that this says nothing of.
-    Result<std::optional<std::vector<TensorId>>> appendOfNothing(const std::string &name,
-        const SourceNode &source, OperatorKind kind, const Attributes &attributes,
-        const std::vector<TensorId> &inputs, const std::vector<TensorType> &outputs, bool mayFold);
+    TensorId addEmpty(const TensorType &type);
+    Result<OperatorTypes> typesOf(const Draft &draft, const std::vector<TensorType> &declared) const;
+    Made fold(const Draft &draft, const OperatorTypes &types);
+    /// The outputs where they, or some of the inputs, have no elements.
+    Result<Made> appendWithoutElements(const Draft &draft, const std::vector<TensorType> &outputs);
+    /// The outputs where some inputs have no elements: sums of nothing, what is joined to nothing, and so
+    /// on. Nothing for operators that this says nothing of.
+    Result<Made> appendOfNothing(const Draft &draft, const std::vector<TensorType> &outputs);
     /// A Split of which some parts are empty: these are constants, the others are split.
-    Result<std::vector<TensorId>> emitParts(const std::string &name, const SourceNode &source,
-        Attributes attributes, TensorId x, const std::vector<TensorType> &outputs);
+    Result<std::vector<TensorId>> emitParts(const Draft &draft, const std::vector<TensorType> &outputs);
     /// Follows what data choose from inputs to known outputs. @return NotSupported where a number of rows is
     /// computed with
     Result<void> followSizes(const std::string &name, const SourceNode &source,
         const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs);
     /// True if both values are made by the same operators of the same values, as far as `depth` of them show.
     bool isMadeAlike(TensorId a, TensorId b, int depth) const;
-    std::string uniqueOperatorName(const std::string &name);
-    void nameTensors();
 
     const ImportOptions &m_options;
-    std::int64_t m_opset = 0;
     Graph m_graph{};
-    std::vector<bool> m_known{};
+    std::vector<bool> m_known{}; ///< By tensor.
     std::vector<OperatorId> m_producers{}; ///< By tensor.
-    std::unordered_map<std::int32_t, ChosenRows> m_chosen{}; ///< By tensor.
-    std::vector<std::pair<TensorId, TensorId>> m_places{}; ///< Of masks, in order.
-    std::unordered_map<std::int32_t, TensorId> m_counted{}; ///< By tensor of counts.
-    std::unordered_map<std::int32_t, std::int64_t>
-        m_chosenSizes{}; ///< By known tensor: the size that data choose.
+    ChosenValues m_chosen{};
     BatchDimensions m_batch{};
-    std::unordered_map<std::string, std::int32_t> m_operatorNames{}; ///< How often each was asked for.
-    std::unordered_map<std::string, std::int32_t> m_nameless{};
-    std::unordered_multimap<std::size_t, std::shared_ptr<const TensorData>> m_interned{};
-    std::map<std::string, std::shared_ptr<const TensorData>> m_filled{}; ///< By type and value, as text.
-    std::size_t m_foldedBytes = 0;
+    OperatorNames m_names{};
+    ConstantPool m_constants;
     std::int64_t m_seed = 0;
 };
+
+/// Attributes from a list: `attributesFrom({{"axis", axis}})`.
+Attributes attributesFrom(std::initializer_list<std::pair<std::string_view, Attribute>> values);
 
 } // namespace planloom

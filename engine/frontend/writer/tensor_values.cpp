@@ -1,7 +1,8 @@
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 
 #include "engine/kernels/elements/conversion.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -82,7 +83,32 @@ template<typename To> To wholeOf(Number value)
     return value.floating ? wholeNumber<To>(value.real) : static_cast<To>(value.integer);
 }
 
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 62;
+
 } // namespace
+
+std::optional<std::int64_t> checkedElementCount(const Shape &shape)
+{
+    if (std::any_of(shape.begin(), shape.end(), [](std::int64_t extent) { return extent < 0; }))
+        return std::nullopt;
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+        return 0;
+    std::int64_t count = 1;
+    for (const std::int64_t extent : shape) {
+        if (extent > kMostCounted / count)
+            return std::nullopt;
+        count *= extent;
+    }
+    return count;
+}
+
+std::optional<std::int64_t> checkedByteCount(const TensorType &type)
+{
+    const auto count = checkedElementCount(type.shape);
+    if (!count || *count > kMostCounted / sizeOf(type.dataType))
+        return std::nullopt;
+    return *count * sizeOf(type.dataType);
+}
 
 std::int64_t Number::asInteger() const
 {
@@ -205,6 +231,11 @@ std::shared_ptr<const TensorData> realTensor(DataType type, const std::vector<do
 std::shared_ptr<const TensorData> scalarTensor(DataType type, double value)
 {
     return std::make_shared<const TensorData>(filledTensor({type, {}}, Number::ofReal(value)));
+}
+
+Number rounded(DataType type, double value)
+{
+    return readNumber(type, scalarTensor(type, value)->bytes.data(), 0);
 }
 
 TensorData filledTensor(const TensorType &type, Number value)

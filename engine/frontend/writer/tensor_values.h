@@ -1,13 +1,19 @@
 #pragma once
 
+#include "engine/graph/attributes.h"
 #include "engine/graph/tensor.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace planloom {
+
+/// Product of extents in elements and bytes, or nothing if an extent is negative or a product exceeds 2^62.
+std::optional<std::int64_t> checkedElementCount(const Shape &shape);
+std::optional<std::int64_t> checkedByteCount(const TensorType &type);
 
 /// One number of a tensor, exact for integers and for floating types up to float64.
 struct Number {
@@ -21,6 +27,15 @@ struct Number {
     /// Truncated and saturated; NaN becomes 0.
     std::int64_t asInteger() const;
 };
+
+/// A number as an attribute, exact where it is an integer.
+inline Attribute numberAttribute(Number number)
+{
+    return number.floating ? Attribute(number.real) : Attribute(number.integer);
+}
+
+/// `value` as a tensor of that type holds it.
+Number rounded(DataType type, double value);
 
 /// Element `index` of values of type `type`.
 Number readNumber(DataType type, const std::byte *bytes, std::size_t index);

@@ -1,6 +1,6 @@
-#include "engine/frontend/onnx/onnx_fold.h"
+#include "engine/frontend/writer/fold_operator.h"
 
-#include "engine/frontend/onnx/onnx_values.h"
+#include "engine/frontend/writer/tensor_values.h"
 #include "engine/graph/operators/catalogue.h"
 #include "engine/kernels/kernel.h"
 
