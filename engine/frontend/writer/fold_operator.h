@@ -10,13 +10,14 @@
 
 namespace planloom {
 
-/// Computes a forward operator at import from inputs whose values are known, in any element type: moving
-/// elements, element-wise arithmetic (in float64 or int64, then rounded to the output's type) and reductions
-/// by code of its own, other kinds through `runKernel` where that is cheap.
+/// Computes a forward operator at import from inputs whose values are known, by the kernel that a run would
+/// use: functions of elements and sums in float64 or in their integers, and rounded once to the output's
+/// type; what moves elements exactly; other kinds where that is cheap.
 ///
 /// @param inputs   by slot; null for absent ones
 /// @param outputs  the operator's output types, whose sizes the caller has found acceptable
-/// @return the outputs' values; nothing if the kind, its types or its values cannot be computed here
+/// @return the outputs' values; nothing if the kind, its types or its values cannot be computed here, or
+///   some values have no elements, or integers may leave their range
 /// O(elements of inputs and outputs) but for kernels.
 std::optional<std::vector<TensorData>> foldOperator(OperatorKind kind, const Attributes &attributes,
     const std::vector<std::shared_ptr<const TensorData>> &inputs, const std::vector<TensorType> &outputs);
