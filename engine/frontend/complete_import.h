@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/import_options.h"
 #include "engine/graph/graph.h"
 
 namespace planloom {

@@ -61,29 +61,6 @@ struct Pt2NodeImporter::GraphCall {
     Values list(std::size_t index) const { return index < lists.size() ? lists[index] : Values{}; }
 };
 
-Result<Values> Pt2NodeImporter::listOf(const Pt2Argument &argument, const Pt2Node &node) const
-{
-    Values values;
-    if (const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&argument)) {
-        for (const Pt2Tensor &tensor : *tensors) {
-            AtenValue value;
-            if (!tensor.name.empty()) {
-                TRY(value, valueOf(tensor.name, node));
-            }
-            values.push_back(std::move(value));
-        }
-        return values;
-    }
-    TRY(AtenValue value, resolve(argument, node));
-    if (const auto *integers = std::get_if<std::vector<std::int64_t>>(&value))
-        values.assign(integers->begin(), integers->end());
-    else if (const auto *reals = std::get_if<std::vector<double>>(&value))
-        values.assign(reals->begin(), reals->end());
-    else
-        values.push_back(std::move(value));
-    return values;
-}
-
 Result<Pt2NodeImporter::GraphCall> Pt2NodeImporter::graphCall(const Pt2Node &node) const
 {
     GraphCall call;
@@ -94,10 +71,10 @@ Result<Pt2NodeImporter::GraphCall> Pt2NodeImporter::graphCall(const Pt2Node &nod
         } else if (call.graphs.empty() && flag != nullptr) {
             call.flags.push_back(*flag);
         } else if (call.graphs.empty()) {
-            TRY(AtenValue value, resolve(input.value, node));
+            TRY(AtenValue value, pt2Argument(*m_frame, input.value, node));
             call.before.push_back(std::move(value));
         } else if (!std::holds_alternative<std::string>(input.value)) {
-            TRY(Values values, listOf(input.value, node));
+            TRY(Values values, pt2List(*m_frame, input.value, node));
             const auto *tensor = std::get_if<Pt2Tensor>(&input.value);
             const auto *tensors = std::get_if<std::vector<Pt2Tensor>>(&input.value);
             for (std::size_t i = 0; i < values.size(); ++i)
@@ -108,7 +85,7 @@ Result<Pt2NodeImporter::GraphCall> Pt2NodeImporter::graphCall(const Pt2Node &nod
         }
     }
     if (call.graphs.empty())
-        return nodeError(node, ErrorCode::InvalidInput, "it calls no graph", "export the model anew");
+        return pt2Error(node, ErrorCode::InvalidInput, "it calls no graph", "export the model anew");
     return call;
 }
 
@@ -117,7 +94,7 @@ Result<Values> Pt2NodeImporter::runGraph(
     const Pt2Node &node, const Pt2Graph &graph, Values arguments, Values *written)
 {
     if (graph.inputs.size() != arguments.size())
-        return nodeError(node, ErrorCode::InvalidInput,
+        return pt2Error(node, ErrorCode::InvalidInput,
             "it calls a graph of " + std::to_string(graph.inputs.size()) + " inputs with "
                 + std::to_string(arguments.size()),
             "export the model anew");
@@ -160,7 +137,7 @@ Result<void> Pt2NodeImporter::bindResults(const Pt2Node &node, Values outputs)
 {
     const auto names = pt2ResultsOf(node);
     if (names.size() != outputs.size())
-        return nodeError(node, ErrorCode::InvalidInput,
+        return pt2Error(node, ErrorCode::InvalidInput,
             "its graph returns " + std::to_string(outputs.size()) + " values, where "
                 + std::to_string(names.size()) + " were expected",
             "export the model anew");
@@ -168,7 +145,7 @@ Result<void> Pt2NodeImporter::bindResults(const Pt2Node &node, Values outputs)
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (names[i].empty() || std::holds_alternative<std::monostate>(outputs[i]))
             continue;
-        TRY_VOID(setOnce(names[i], outputs[i], node));
+        TRY_VOID(pt2SetOnce(*m_frame, names[i], outputs[i], node));
         if (const auto *tensor = std::get_if<TensorId>(&outputs[i]))
             TRY_VOID(writer.bind(i, *tensor));
     }
@@ -259,8 +236,7 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
         "strict_mode"};
     const auto runner = kRunners.find(name);
     if (runner == kRunners.end() && kPlain.count(name) == 0)
-        return nodeError(node, ErrorCode::NotSupported,
-            "it calls graphs in a way that Planloom does not know",
+        return pt2Error(node, ErrorCode::NotSupported, "it calls graphs in a way that Planloom does not know",
             "write this step with plain tensor operators, or with torch.cond, scan, associative_scan, map or "
             "while_loop");
     TRY(const GraphCall call, graphCall(node));
@@ -270,7 +246,7 @@ Result<void> Pt2NodeImporter::importInner(const Pt2Node &node, const std::string
     }
     const bool isOn = !call.flags.empty() && call.flags.front();
     if (name == "wrap_with_autocast" && isOn)
-        return nodeError(node, ErrorCode::NotSupported,
+        return pt2Error(node, ErrorCode::NotSupported,
             "it computes in types that torch.autocast chooses, which the program does not say",
             "save exported.run_decompositions({}) instead, which writes the types, or export the module "
             "without torch.autocast and choose types by a plan's precision rows");
@@ -299,12 +275,12 @@ Result<std::vector<Values>> Pt2NodeImporter::stepsOf(const Pt2Node &node, const 
     for (const AtenValue &sequence : sequences) {
         const auto length = lengthOf(m_writer, sequence);
         if (!length || (steps != kNoSteps && *length != steps))
-            return nodeError(
+            return pt2Error(
                 node, ErrorCode::InvalidInput, "its sequences are not equally long", "export the model anew");
         steps = *length;
     }
     if (steps < 1 || steps > kMostSteps)
-        return nodeError(node, ErrorCode::NotSupported,
+        return pt2Error(node, ErrorCode::NotSupported,
             "it runs for " + std::to_string(std::max<std::int64_t>(steps, 0)) + " steps, where 1 to "
                 + std::to_string(kMostSteps) + " are unrolled",
             "export with shorter sequences, or scan over chunks: an outer scan whose step computes a whole "
@@ -342,8 +318,8 @@ Result<Values> Pt2NodeImporter::runScan(const Pt2Node &node, const GraphCall &ca
         arguments.insert(arguments.end(), more.begin(), more.end());
         TRY(const Values outputs, runGraph(node, *call.graphs.front(), std::move(arguments)));
         if (outputs.size() < states.size())
-            return nodeError(node, ErrorCode::InvalidInput,
-                "its step returns fewer values than it has states", "export the model anew");
+            return pt2Error(node, ErrorCode::InvalidInput, "its step returns fewer values than it has states",
+                "export the model anew");
         std::copy_n(outputs.begin(), states.size(), states.begin());
         results.resize(outputs.size() - states.size());
         for (std::size_t i = 0; i < results.size(); ++i)
@@ -373,7 +349,7 @@ Result<Values> Pt2NodeImporter::runAssociativeScan(const Pt2Node &node, const Gr
             TRY(last, runGraph(node, *call.graphs.front(), std::move(last)));
         }
         if (last.size() != results.size())
-            return nodeError(node, ErrorCode::InvalidInput, "its step returns other values than it takes",
+            return pt2Error(node, ErrorCode::InvalidInput, "its step returns other values than it takes",
                 "export the model anew");
         for (std::size_t i = 0; i < results.size(); ++i)
             results[i].push_back(last[i]);
@@ -425,7 +401,7 @@ Result<std::optional<bool>> Pt2NodeImporter::truthOf(const AtenValue &value)
 Result<Values> Pt2NodeImporter::runWhile(const Pt2Node &node, const GraphCall &call)
 {
     if (call.graphs.size() != 2)
-        return nodeError(
+        return pt2Error(
             node, ErrorCode::InvalidInput, "it calls other than two graphs", "export the model anew");
     Values states = call.list(0);
     const Values more = call.list(1);
@@ -435,7 +411,7 @@ Result<Values> Pt2NodeImporter::runWhile(const Pt2Node &node, const GraphCall &c
         TRY(const Values condition, runGraph(node, *call.graphs[0], arguments));
         TRY(const auto goesOn, truthOf(condition.empty() ? AtenValue() : condition.front()));
         if (!goesOn)
-            return nodeError(node, ErrorCode::NotSupported,
+            return pt2Error(node, ErrorCode::NotSupported,
                 "how often it runs depends on values that are not known before a run",
                 "let a counter decide that begins with a constant (torch.tensor(0)), or use scan over a "
                 "fixed "
@@ -444,7 +420,7 @@ Result<Values> Pt2NodeImporter::runWhile(const Pt2Node &node, const GraphCall &c
             return states;
         TRY(states, runGraph(node, *call.graphs[1], std::move(arguments)));
     }
-    return nodeError(node, ErrorCode::NotSupported,
+    return pt2Error(node, ErrorCode::NotSupported,
         "it runs for more than " + std::to_string(kMostSteps) + " steps",
         "export with fewer steps, or compute several of them in one");
 }
@@ -492,7 +468,7 @@ Result<AtenValue> Pt2NodeImporter::selectSide(
         std::holds_alternative<std::monostate>(whenTrue) && std::holds_alternative<std::monostate>(whenFalse);
     if (areNothing || (a != nullptr && b != nullptr && *a == *b))
         return whenTrue;
-    return nodeError(node, ErrorCode::NotSupported, "its sides return numbers or sizes that differ",
+    return pt2Error(node, ErrorCode::NotSupported, "its sides return numbers or sizes that differ",
         "return tensors of one shape from both sides");
 }
 
@@ -501,7 +477,7 @@ Result<AtenValue> Pt2NodeImporter::selectSide(
 Result<Values> Pt2NodeImporter::runCondition(const Pt2Node &node, const GraphCall &call)
 {
     if (call.graphs.size() != 2 || call.before.size() + call.flags.size() != 1)
-        return nodeError(node, ErrorCode::InvalidInput, "it has no condition or other than two sides",
+        return pt2Error(node, ErrorCode::InvalidInput, "it has no condition or other than two sides",
             "export the model anew");
     const AtenValue condition =
         call.before.empty() ? AtenValue(call.flags.front() ? true : false) : call.before.front();
@@ -510,7 +486,7 @@ Result<Values> Pt2NodeImporter::runCondition(const Pt2Node &node, const GraphCal
         return runGraph(node, *call.graphs[*known ? 0 : 1], call.flat());
     const auto *given = std::get_if<TensorId>(&condition);
     if (given == nullptr)
-        return nodeError(
+        return pt2Error(
             node, ErrorCode::InvalidInput, "its condition is no truth value", "export the model anew");
     TRY(const AtenValue scalar,
         makeOne(node, "reshape", {{"self", *given}, {"shape", std::vector<std::int64_t>{}}}, "condition"));
@@ -518,7 +494,7 @@ Result<Values> Pt2NodeImporter::runCondition(const Pt2Node &node, const GraphCal
     TRY(const Values whenTrue, runSide(node, *call.graphs[0], call.flat(), chooses, true));
     TRY(const Values whenFalse, runSide(node, *call.graphs[1], call.flat(), chooses, false));
     if (whenTrue.size() != whenFalse.size())
-        return nodeError(node, ErrorCode::InvalidInput, "its sides return different numbers of values",
+        return pt2Error(node, ErrorCode::InvalidInput, "its sides return different numbers of values",
             "export the model anew");
     Values outputs;
     for (std::size_t i = 0; i < whenTrue.size(); ++i) {

@@ -2,7 +2,9 @@
 
 #include "engine/base/result.h"
 #include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/pt2_arguments.h"
 #include "engine/frontend/torch/pt2_frame.h"
+#include "engine/frontend/torch/pt2_numbers.h"
 #include "engine/frontend/torch/pt2_symbols.h"
 
 #include <cstddef>
@@ -13,14 +15,6 @@
 #include <vector>
 
 namespace planloom {
-
-/// "/transformer/h.0/attn/linear_3": the path of a node's module, as scopes are made from.
-/// @param modules  of the node that calls its graph: those of nodes that have none
-std::string pt2PathOf(const Pt2Node &node, const std::vector<std::string> &modules);
-/// "torch.ops.aten.linear.default" -> "aten.linear.default"
-std::string pt2ShortTarget(const std::string &target);
-/// The names of a node's results, those in lists one by one; empty for those that are no tensors.
-std::vector<std::string> pt2ResultsOf(const Pt2Node &node);
 
 /// Makes operators of the nodes of a program, one graph after the other.
 class Pt2NodeImporter final : public ValueScope
@@ -48,22 +42,13 @@ public:
     Result<void> bind(const std::string &value, TensorId tensor) override;
 
 private:
-    Error nodeError(const Pt2Node &node, ErrorCode code, std::string message, std::string advice) const;
-    Result<AtenValue> resolve(const Pt2Argument &argument, const Pt2Node &node) const;
-    Result<AtenValue> valueOf(const std::string &name, const Pt2Node &node) const;
-    Result<void> setOnce(const std::string &name, AtenValue value, const Pt2Node &node);
-    std::vector<TensorId> tensorsOf(const Pt2Node &node) const;
     void keepOpaque(const Pt2Node &node, const Error *why);
     NodeWriter writerOf(const Pt2Node &node, std::vector<std::string> results);
     Result<void> importNode(const Pt2Node &node);
-    Result<bool> importNumber(const Pt2Node &node);
-    bool hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const;
-    bool readsChosenSize(const Pt2Node &node) const;
     // Graphs that nodes call (pt2_control.cpp).
     struct GraphCall;
     Result<void> importInner(const Pt2Node &node, const std::string &target);
     Result<GraphCall> graphCall(const Pt2Node &node) const;
-    Result<std::vector<AtenValue>> listOf(const Pt2Argument &argument, const Pt2Node &node) const;
     /// @param written  what the graph's inputs are at its end, where it is asked for
     Result<std::vector<AtenValue>> runGraph(const Pt2Node &node, const Pt2Graph &graph,
         std::vector<AtenValue> arguments, std::vector<AtenValue> *written = nullptr);
@@ -104,6 +89,7 @@ private:
 
     GraphWriter &m_writer;
     Pt2SymbolLookup m_sizeOf;
+    Pt2Numbers m_numbers;
     std::string m_where;
     Pt2Frame *m_frame = nullptr;
     std::size_t m_position = 0;
@@ -111,7 +97,6 @@ private:
     std::vector<std::string> m_modules{}; ///< Of the node that calls the graph at hand.
     std::size_t m_nodes = 0;
     std::unordered_set<std::string> m_outputs{};
-    std::unordered_set<std::string> m_chosenSizes{}; ///< Numbers that come from sizes which data choose.
 };
 
 } // namespace planloom

@@ -1,5 +1,7 @@
 #include "engine/frontend/torch/pt2_numbers.h"
 
+#include "engine/frontend/torch/pt2_arguments.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -106,6 +108,18 @@ std::optional<AtenValue> ofTwo(std::string_view name, const PythonNumber &a, con
     return std::nullopt;
 }
 
+/// The only element of known values.
+std::optional<AtenValue> itemOf(const std::shared_ptr<const TensorData> &data)
+{
+    if (!data || elementCount(data->type.shape) != 1)
+        return std::nullopt;
+    if (data->type.dataType == DataType::Bool)
+        return AtenValue(integersOf(*data).front() != 0);
+    if (isFloating(data->type.dataType))
+        return AtenValue(realsOf(*data).front());
+    return AtenValue(integersOf(*data).front());
+}
+
 } // namespace
 
 bool isPt2Arithmetic(std::string_view target)
@@ -134,6 +148,73 @@ std::optional<AtenValue> computePt2Number(std::string_view target, const std::ve
     if (numbers.size() == 3 && name == "sym_ite")
         return arguments[numbers[0].real != 0 ? 1 : 2];
     return std::nullopt;
+}
+
+Result<bool> Pt2Numbers::import(const Pt2Node &node, Pt2Frame &frame)
+{
+    const std::string target = pt2ShortTarget(node.target);
+    const bool arithmetic = isPt2Arithmetic(target);
+    const bool size = target == "aten.sym_size.int" || target == "aten.sym_numel.default";
+    const bool item = target == "aten.item.default" || target == "aten._local_scalar_dense.default";
+    if (!arithmetic && !size && !item)
+        return false;
+    std::vector<AtenValue> arguments;
+    for (const Pt2NamedArgument &input : node.inputs) {
+        TRY(AtenValue value, pt2Argument(frame, input.value, node));
+        arguments.push_back(std::move(value));
+    }
+    const bool chosen = size ? hasChosenRows(node, arguments) : readsChosenSize(node);
+    std::optional<AtenValue> result;
+    if (arithmetic) {
+        result = computePt2Number(target, arguments);
+    } else if (const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0])) {
+        const Shape &shape = m_writer.typeOf(*tensor).shape;
+        const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
+        const auto rank = static_cast<std::int64_t>(shape.size());
+        if (item)
+            result = itemOf(m_writer.valuesOf(*tensor));
+        else if (target == "aten.sym_numel.default")
+            result = AtenValue(elementCount(shape));
+        else if (axis != nullptr && *axis >= -rank && *axis < rank)
+            result = AtenValue(shape[static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis)]);
+    }
+    if (!result && item)
+        return pt2Error(node, ErrorCode::NotSupported,
+            "it takes a number out of a tensor whose values are not known before a run",
+            "write the module without it: keep the value in a tensor, or make it a constant");
+    if (!result)
+        return pt2Error(node, ErrorCode::NotSupported,
+            "it computes with a size in a way that Planloom does not know",
+            "export the model with static shapes");
+    if (node.outputs.empty())
+        return true;
+    const auto *symbol = std::get_if<Pt2Symbol>(&node.outputs.front());
+    const std::string &name = symbol != nullptr ? symbol->name : node.name;
+    if (chosen && !std::holds_alternative<bool>(*result))
+        m_chosenSizes.insert(name);
+    TRY_VOID(pt2SetOnce(frame, name, *std::move(result), node));
+    return true;
+}
+
+/// True if the size that the node asks for is one that data choose.
+bool Pt2Numbers::hasChosenRows(const Pt2Node &node, const std::vector<AtenValue> &arguments) const
+{
+    const auto *tensor = arguments.empty() ? nullptr : std::get_if<TensorId>(&arguments[0]);
+    const ChosenRows *rows = tensor == nullptr ? nullptr : m_writer.chosen().rows(*tensor);
+    if (rows == nullptr)
+        return false;
+    const auto *axis = arguments.size() < 2 ? nullptr : std::get_if<std::int64_t>(&arguments[1]);
+    const auto rank = static_cast<std::int64_t>(m_writer.typeOf(*tensor).shape.size());
+    return axis == nullptr || pt2ShortTarget(node.target) == "aten.sym_numel.default"
+        || static_cast<std::size_t>(*axis < 0 ? *axis + rank : *axis) == rows->dimension;
+}
+
+bool Pt2Numbers::readsChosenSize(const Pt2Node &node) const
+{
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [this](const Pt2NamedArgument &input) {
+        const auto *symbol = std::get_if<Pt2Symbol>(&input.value);
+        return symbol != nullptr && m_chosenSizes.count(symbol->name) != 0;
+    });
 }
 
 } // namespace planloom

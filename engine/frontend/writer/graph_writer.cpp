@@ -16,8 +16,6 @@ namespace planloom {
 
 namespace {
 
-constexpr std::int64_t kMostParameterBytes = std::int64_t{1}
-    << 20; ///< External data read at import: shapes, axes.
 constexpr std::int64_t kMostGrownBytes = std::int64_t{4}
     << 20; ///< Of a folded value larger than what it is made of.
 constexpr std::size_t kTensorsPerOperator = 8;
@@ -85,19 +83,6 @@ TensorId GraphWriter::addConstant(std::shared_ptr<const TensorData> data, std::s
     tensor.role = TensorRole::Buffer;
     tensor.data = m_constants.shared(std::move(data));
     return addTensor(std::move(tensor), true);
-}
-
-std::shared_ptr<const TensorData> GraphWriter::valuesOf(TensorId id)
-{
-    Tensor &tensor = m_graph.at(id);
-    if (tensor.data)
-        return tensor.data;
-    if (!tensor.external || !tensor.external->present || tensor.external->length > kMostParameterBytes)
-        return nullptr;
-    auto loaded = loadTensorData(tensor);
-    if (!loaded)
-        return nullptr;
-    return std::make_shared<const TensorData>(*std::move(loaded));
 }
 
 void GraphWriter::makeStored(TensorId id, const Classification &classification)

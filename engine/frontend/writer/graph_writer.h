@@ -60,7 +60,10 @@ public:
 
     /// The values of a tensor the file holds or that was folded, even of a weight: what an operator's shape
     /// or scale parameters are read from. Reads small external data. Null if they are not at hand.
-    std::shared_ptr<const TensorData> valuesOf(TensorId id);
+    std::shared_ptr<const TensorData> valuesOf(TensorId id) const
+    {
+        return valuesUpTo(at(id), kMostParameterBytes);
+    }
 
     /// Says what a constant of a node is (import_onnx.h, "What is a weight"): a parameter is a Weight.
     void makeStored(TensorId id, const Classification &classification);
@@ -159,6 +162,8 @@ private:
         const std::vector<TensorId> &inputs, const std::vector<TensorId> &outputs);
     /// True if both values are made by the same operators of the same values, as far as `depth` of them show.
     bool isMadeAlike(TensorId a, TensorId b, int depth) const;
+
+    static constexpr std::int64_t kMostParameterBytes = std::int64_t{1} << 20; ///< Of shapes, axes.
 
     const ImportOptions &m_options;
     Graph m_graph{};

@@ -46,4 +46,14 @@ Result<TensorData> loadTensorData(const Tensor &tensor)
     return data;
 }
 
+std::shared_ptr<const TensorData> valuesUpTo(const Tensor &tensor, std::int64_t mostBytes)
+{
+    if (tensor.data)
+        return tensor.data;
+    if (!tensor.external || !tensor.external->present || tensor.external->length > mostBytes)
+        return nullptr;
+    auto loaded = loadTensorData(tensor);
+    return loaded ? std::make_shared<const TensorData>(*std::move(loaded)) : nullptr;
+}
+
 } // namespace planloom

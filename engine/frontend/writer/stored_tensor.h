@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 #include "engine/graph/tensor.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,5 +23,7 @@ struct StoredTensor {
 /// The values of a weight or buffer, from the model or from its file beside it.
 /// @return NotFound if there are none, InvalidInput if the file is too short, Io
 Result<TensorData> loadTensorData(const Tensor &tensor);
+/// The same; null where there are none, or they lie in a file and take more than `mostBytes`.
+std::shared_ptr<const TensorData> valuesUpTo(const Tensor &tensor, std::int64_t mostBytes);
 
 } // namespace planloom

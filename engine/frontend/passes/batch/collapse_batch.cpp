@@ -1,8 +1,8 @@
 #include "engine/frontend/passes/batch/collapse_batch.h"
 
 #include "engine/base/ids.h"
-#include "engine/frontend/onnx/import_onnx.h"
 #include "engine/frontend/unique_names.h"
+#include "engine/frontend/writer/stored_tensor.h"
 #include "engine/graph/dimensions/batch.h"
 
 #include <algorithm>
@@ -67,7 +67,6 @@ public:
 private:
     bool mayCollapse(TensorId id, std::size_t axis);
     bool keepsItsExtent(const Reading &reading, std::size_t axis) const;
-    std::shared_ptr<const TensorData> valuesOf(const Tensor &tensor) const;
     void collapse(TensorId id, std::size_t axis, std::vector<std::byte> slice);
     void insertExpands();
 
@@ -114,16 +113,6 @@ bool BatchCollapser::mayCollapse(TensorId id, std::size_t axis)
         return isParameter && op.kind == OperatorKind::Concat
             && op.attributes.integer("axis") != static_cast<std::int64_t>(axis);
     });
-}
-
-std::shared_ptr<const TensorData> BatchCollapser::valuesOf(const Tensor &tensor) const
-{
-    if (tensor.data)
-        return tensor.data;
-    if (!tensor.external || !tensor.external->present || tensor.external->length > kMostCollapsedBytes)
-        return nullptr;
-    auto loaded = loadTensorData(tensor);
-    return loaded ? std::make_shared<const TensorData>(*std::move(loaded)) : nullptr;
 }
 
 void BatchCollapser::collapse(TensorId id, std::size_t axis, std::vector<std::byte> slice)
@@ -197,7 +186,7 @@ void BatchCollapser::run()
                 break;
             if (m_graph.at(id).type.shape[axis] != m_batch || !mayCollapse(id, axis))
                 continue;
-            const auto data = valuesOf(m_graph.at(id));
+            const auto data = valuesUpTo(m_graph.at(id), kMostCollapsedBytes);
             std::vector<std::byte> slice = data ? equalSlice(*data, axis) : std::vector<std::byte>{};
             if (!slice.empty())
                 collapse(id, axis, std::move(slice));

@@ -1,5 +1,6 @@
 #include "engine/frontend/passes/batch/unroll_recurrence.h"
 
+#include "engine/frontend/passes/batch/replacement_writer.h"
 #include "engine/frontend/unique_names.h"
 #include "engine/frontend/writer/graph_writer.h"
 #include "engine/frontend/writer/tensor_values.h"
@@ -77,15 +78,14 @@ public:
         : m_graph(graph)
         , m_op(op)
         , m_ownWeights(ownWeights)
-        , m_tensorNames(tensorNames)
-        , m_operatorNames(operatorNames)
+        , m_new(graph, op, tensorNames, operatorNames)
     {
     }
 
     /// @return what it cannot do, before anything is changed
     Result<void> check();
     Result<void> write();
-    std::vector<Operator> &operators() { return m_operators; }
+    std::vector<Operator> &operators() { return m_new.operators(); }
 
 private:
     /// What one direction reads in each step.
@@ -106,15 +106,7 @@ private:
     const Shape &shapeOf(TensorId id) const { return m_graph.at(id).type.shape; }
     bool wants(std::size_t slot) const { return slot < m_op.outputs.size() && m_op.outputs[slot]; }
 
-    std::vector<TensorId> add(const std::string &suffix, OperatorKind kind, std::vector<TensorId> inputs,
-        Attributes attributes = {}, std::vector<TensorType> declared = {});
-    TensorId one(const std::string &suffix, OperatorKind kind, std::vector<TensorId> inputs,
-        Attributes attributes = {}, std::vector<TensorType> declared = {});
-    TensorId reshape(const std::string &suffix, TensorId x, Shape shape);
-    std::vector<TensorId> split(const std::string &suffix, TensorId x, std::size_t axis, Integers sizes);
-    TensorId concat(const std::string &suffix, std::vector<TensorId> parts, std::size_t axis);
     TensorId regrouped(const std::string &suffix, TensorId weight, Shape shape);
-    TensorId sum(const std::string &suffix, TensorId a, TensorId b);
 
     void readSides();
     void readInput(std::vector<Side> &sides, TensorId biases);
@@ -132,12 +124,9 @@ private:
     Graph &m_graph;
     Operator m_op; ///< A copy: the graph's moves away.
     const std::set<TensorId> &m_ownWeights; ///< Read by what is unrolled alone: they may have another shape.
-    UniqueNames &m_tensorNames;
-    UniqueNames &m_operatorNames;
-    std::vector<Operator> m_operators{};
+    ReplacementWriter m_new;
     std::vector<OperatorKind> m_activations{};
     std::vector<Side> m_sides{};
-    std::optional<Error> m_failure{};
     bool m_isBatchFirst = false;
     std::size_t m_timeAxis = 0;
     std::int64_t m_steps = 0;
@@ -169,71 +158,6 @@ Result<void> RecurrenceUnroller::check()
     return {};
 }
 
-std::vector<TensorId> RecurrenceUnroller::add(const std::string &suffix, OperatorKind kind,
-    std::vector<TensorId> inputs, Attributes attributes, std::vector<TensorType> declared)
-{
-    auto inferred = inferTypes(kind, attributes, typesOf(m_graph, inputs), presentAmong(inputs), declared);
-    if (!inferred) {
-        if (!m_failure)
-            m_failure = inferred.error();
-        return std::vector<TensorId>(attributes.integers("sizes").size() + 1, inputs.front());
-    }
-    Operator op;
-    op.name = m_operatorNames.take(m_op.name + "_" + suffix);
-    op.kind = kind;
-    op.attributes = std::move(attributes);
-    op.inputs = std::move(inputs);
-    op.scope = m_op.scope;
-    op.sources = m_op.sources;
-    for (TensorType &type : *inferred) {
-        Tensor tensor;
-        tensor.name = m_tensorNames.take(op.name + "_output_" + std::to_string(op.outputs.size()));
-        tensor.type = std::move(type);
-        op.outputs.push_back({static_cast<std::int32_t>(m_graph.tensors.size())});
-        m_graph.tensors.push_back(std::move(tensor));
-    }
-    m_operators.push_back(std::move(op));
-    return m_operators.back().outputs;
-}
-
-TensorId RecurrenceUnroller::one(const std::string &suffix, OperatorKind kind, std::vector<TensorId> inputs,
-    Attributes attributes, std::vector<TensorType> declared)
-{
-    return add(suffix, kind, std::move(inputs), std::move(attributes), std::move(declared)).front();
-}
-
-TensorId RecurrenceUnroller::reshape(const std::string &suffix, TensorId x, Shape shape)
-{
-    if (shapeOf(x) == shape)
-        return x;
-    const DataType type = m_graph.at(x).type.dataType;
-    return one(suffix, OperatorKind::Reshape, {x}, {}, {TensorType{type, std::move(shape)}});
-}
-
-std::vector<TensorId> RecurrenceUnroller::split(
-    const std::string &suffix, TensorId x, std::size_t axis, Integers sizes)
-{
-    if (sizes.size() == 1)
-        return {x};
-    return add(suffix, OperatorKind::Split, {x},
-        attributesFrom({{"axis", static_cast<std::int64_t>(axis)}, {"sizes", std::move(sizes)}}));
-}
-
-TensorId RecurrenceUnroller::concat(const std::string &suffix, std::vector<TensorId> parts, std::size_t axis)
-{
-    if (parts.size() == 1)
-        return parts.front();
-    return one(suffix, OperatorKind::Concat, std::move(parts),
-        attributesFrom({{"axis", static_cast<std::int64_t>(axis)}}));
-}
-
-TensorId RecurrenceUnroller::sum(const std::string &suffix, TensorId a, TensorId b)
-{
-    if (!a || !b)
-        return a ? a : b;
-    return one(suffix, OperatorKind::Add, {a, b});
-}
-
 /// The weight by another shape: itself where nobody else reads it.
 TensorId RecurrenceUnroller::regrouped(const std::string &suffix, TensorId weight, Shape shape)
 {
@@ -241,7 +165,7 @@ TensorId RecurrenceUnroller::regrouped(const std::string &suffix, TensorId weigh
     if (tensor.type.shape == shape)
         return weight;
     if (!m_ownWeights.contains(weight))
-        return reshape(suffix, weight, std::move(shape));
+        return m_new.reshape(suffix, weight, std::move(shape));
     tensor.fileShape = std::exchange(tensor.type.shape, std::move(shape));
     if (tensor.data) {
         auto data = std::make_shared<TensorData>(*tensor.data);
@@ -256,7 +180,7 @@ void RecurrenceUnroller::readSides()
 {
     m_sides.resize(static_cast<std::size_t>(m_directions));
     const Integers gates(m_sides.size(), m_gates);
-    const auto weights = split("weights",
+    const auto weights = m_new.split("weights",
         regrouped("weights_by_gate", m_op.inputs[kR], {m_directions * m_gates, m_hidden, m_hidden}), 0,
         gates);
     TensorId biases;
@@ -264,17 +188,17 @@ void RecurrenceUnroller::readSides()
     if (has(kBias)) {
         const TensorId all =
             regrouped("bias_by_gate", m_op.inputs[kBias], {2 * m_directions * m_gates, m_hidden});
-        const auto parts = split("bias", all, 0, Integers(2 * m_sides.size(), m_gates));
+        const auto parts = m_new.split("bias", all, 0, Integers(2 * m_sides.size(), m_gates));
         std::vector<TensorId> ofInput;
         for (std::size_t d = 0; d < m_sides.size(); ++d) {
             ofInput.push_back(parts[2 * d]);
             ofState[d] = parts[2 * d + 1];
         }
-        biases = concat("input_bias", std::move(ofInput), 0);
+        biases = m_new.concat("input_bias", std::move(ofInput), 0);
     }
     std::vector<TensorId> peepholes;
     if (has(kPeepholes))
-        peepholes = split("peepholes",
+        peepholes = m_new.split("peepholes",
             regrouped("peepholes_by_gate", m_op.inputs[kPeepholes], {3 * m_directions, m_hidden}), 0,
             Integers(3 * m_sides.size(), 1));
     for (std::size_t d = 0; d < m_sides.size(); ++d) {
@@ -304,13 +228,14 @@ void RecurrenceUnroller::readInput(std::vector<Side> &sides, TensorId biases)
         regrouped("", maker->inputs[1], {m_directions * m_gates, m_hidden, shapeOf(maker->inputs[1]).back()});
         m_graph.at(x).type.shape = shape;
     } else {
-        x = reshape("input_by_gate", x, shape);
+        x = m_new.reshape("input_by_gate", x, shape);
     }
-    const auto bySide = split("sides", sum("input_biased", x, biases), 2, Integers(sides.size(), m_gates));
+    const auto bySide =
+        m_new.split("sides", m_new.sum("input_biased", x, biases), 2, Integers(sides.size(), m_gates));
     const Integers steps(static_cast<std::size_t>(m_steps), 1);
     for (std::size_t d = 0; d < sides.size(); ++d)
-        sides[d].x =
-            split(sides.size() > 1 ? "steps_" + std::to_string(d) : "steps", bySide[d], m_timeAxis, steps);
+        sides[d].x = m_new.split(
+            sides.size() > 1 ? "steps_" + std::to_string(d) : "steps", bySide[d], m_timeAxis, steps);
 }
 
 /// True for what is known to hold zeros alone.
@@ -329,13 +254,13 @@ std::vector<RecurrenceUnroller::State> RecurrenceUnroller::firstStates(std::size
     if (!has(slot) || isZero(m_op.inputs[slot]))
         return states;
     const std::string name = slot == kFirstHidden ? "first_hidden" : "first_cell";
-    const auto parts = split(
+    const auto parts = m_new.split(
         name, m_op.inputs[slot], m_isBatchFirst ? 1 : 0, Integers(m_sides.size(), 1)); // [1 b h] or [b 1 h]
     for (std::size_t d = 0; d < m_sides.size(); ++d) {
         states[d].flat = parts[d];
         Shape wide = shapeOf(parts[d]);
         wide.insert(wide.begin() + 2, 1);
-        states[d].wide = reshape(name + "_" + std::to_string(d), parts[d], std::move(wide));
+        states[d].wide = m_new.reshape(name + "_" + std::to_string(d), parts[d], std::move(wide));
     }
     return states;
 }
@@ -344,7 +269,7 @@ RecurrenceUnroller::State RecurrenceUnroller::stateOf(const std::string &suffix,
 {
     Shape flat = shapeOf(wide);
     flat.erase(flat.begin() + 2);
-    return {reshape(suffix, wide, std::move(flat)), wide};
+    return {m_new.reshape(suffix, wide, std::move(flat)), wide};
 }
 
 /// i, o, f, c: c' = f c + i g(..), h' = o k(c').
@@ -352,33 +277,36 @@ void RecurrenceUnroller::stepLstm(
     const Side &side, std::int64_t t, const std::string &at, State &hidden, State &cell)
 {
     using enum OperatorKind;
-    const TensorId state = !hidden.flat ? side.bias
-                                        : one(at + "state", Linear, {hidden.flat, side.weights, side.bias},
-                                            attributesFrom({{"transposed", std::int64_t{1}}}));
-    const auto gates =
-        split(at + "gates", sum(at + "before", side.x[static_cast<std::size_t>(t)], state), 2, {1, 1, 1, 1});
+    const TensorId state = !hidden.flat
+        ? side.bias
+        : m_new.one(at + "state", Linear, {hidden.flat, side.weights, side.bias},
+            attributesFrom({{"transposed", std::int64_t{1}}}));
+    const auto gates = m_new.split(
+        at + "gates", m_new.sum(at + "before", side.x[static_cast<std::size_t>(t)], state), 2, {1, 1, 1, 1});
     const auto seen = [&](std::size_t gate, TensorId by, const std::string &name) {
         const TensorId weight = side.peepholes[gate];
         if (!weight || !by)
             return gates[gate];
-        return sum(at + name + "_seen", gates[gate], one(at + name + "_peephole", Mul, {by, weight}));
+        return m_new.sum(
+            at + name + "_seen", gates[gate], m_new.one(at + name + "_peephole", Mul, {by, weight}));
     };
-    const TensorId input = one(at + "input", side.activations[0], {seen(0, cell.wide, "input")});
-    const TensorId fresh = one(at + "fresh", side.activations[1], {gates[3]});
+    const TensorId input = m_new.one(at + "input", side.activations[0], {seen(0, cell.wide, "input")});
+    const TensorId fresh = m_new.one(at + "fresh", side.activations[1], {gates[3]});
     TensorId next;
     if (m_op.attributes.integer("input_forget") != 0 && cell.wide) { // f = 1 - i
-        const TensorId change = one(at + "change", Sub, {fresh, cell.wide});
-        next = sum(at + "cell", cell.wide, one(at + "taken", Mul, {input, change}));
+        const TensorId change = m_new.one(at + "change", Sub, {fresh, cell.wide});
+        next = m_new.sum(at + "cell", cell.wide, m_new.one(at + "taken", Mul, {input, change}));
     } else {
-        next = one(cell.wide ? at + "taken" : at + "cell", Mul, {input, fresh});
+        next = m_new.one(cell.wide ? at + "taken" : at + "cell", Mul, {input, fresh});
         if (cell.wide) {
-            const TensorId forget = one(at + "forget", side.activations[0], {seen(2, cell.wide, "forget")});
-            next = sum(at + "cell", one(at + "kept", Mul, {forget, cell.wide}), next);
+            const TensorId forget =
+                m_new.one(at + "forget", side.activations[0], {seen(2, cell.wide, "forget")});
+            next = m_new.sum(at + "cell", m_new.one(at + "kept", Mul, {forget, cell.wide}), next);
         }
     }
-    const TensorId output = one(at + "output", side.activations[0], {seen(1, next, "output")});
-    const TensorId shown = one(at + "shown", side.activations[2], {next});
-    hidden = stateOf(at + "flat", one(at + "hidden", Mul, {output, shown}));
+    const TensorId output = m_new.one(at + "output", side.activations[0], {seen(1, next, "output")});
+    const TensorId shown = m_new.one(at + "shown", side.activations[2], {next});
+    hidden = stateOf(at + "flat", m_new.one(at + "hidden", Mul, {output, shown}));
     cell.wide = next;
 }
 
@@ -387,35 +315,37 @@ void RecurrenceUnroller::stepGru(const Side &side, std::int64_t t, const std::st
 {
     using enum OperatorKind;
     const Attributes transposed = attributesFrom({{"transposed", std::int64_t{1}}});
-    const auto x = split(at + "inputs", side.x[static_cast<std::size_t>(t)], 2, {2, 1});
+    const auto x = m_new.split(at + "inputs", side.x[static_cast<std::size_t>(t)], 2, {2, 1});
     const bool isLinear = m_op.attributes.integer("linear_before_reset") != 0;
     std::vector<TensorId> bias(2);
     if (side.bias && (!isLinear || !hidden.flat))
-        bias = split(at + "biases", side.bias, 0, {2, 1});
+        bias = m_new.split(at + "biases", side.bias, 0, {2, 1});
     std::vector<TensorId> weights(2);
     std::vector<TensorId> state = bias; // what R makes of the state, with its bias
     if (hidden.flat && isLinear) {
-        state = split(at + "states",
-            one(at + "state", Linear, {hidden.flat, side.weights, side.bias}, transposed), 2, {2, 1});
+        state = m_new.split(at + "states",
+            m_new.one(at + "state", Linear, {hidden.flat, side.weights, side.bias}, transposed), 2, {2, 1});
     } else if (hidden.flat) {
-        weights = split(at + "weights", side.weights, 0, {2, 1});
-        state[0] = one(at + "state", Linear, {hidden.flat, weights[0], bias[0]}, transposed);
+        weights = m_new.split(at + "weights", side.weights, 0, {2, 1});
+        state[0] = m_new.one(at + "state", Linear, {hidden.flat, weights[0], bias[0]}, transposed);
     }
-    const auto gates = split(at + "gates",
-        one(at + "activated", side.activations[0], {sum(at + "before", x[0], state[0])}), 2, {1, 1});
+    const auto gates = m_new.split(at + "gates",
+        m_new.one(at + "activated", side.activations[0], {m_new.sum(at + "before", x[0], state[0])}), 2,
+        {1, 1});
     if (hidden.flat && !isLinear) {
-        const State kept = stateOf(at + "kept_flat", one(at + "kept", Mul, {gates[1], hidden.wide}));
-        state[1] = one(at + "fresh_state", Linear, {kept.flat, weights[1], bias[1]}, transposed);
+        const State kept = stateOf(at + "kept_flat", m_new.one(at + "kept", Mul, {gates[1], hidden.wide}));
+        state[1] = m_new.one(at + "fresh_state", Linear, {kept.flat, weights[1], bias[1]}, transposed);
     } else if (isLinear && state[1]) {
-        state[1] = one(at + "kept", Mul, {gates[1], state[1]});
+        state[1] = m_new.one(at + "kept", Mul, {gates[1], state[1]});
     }
-    const TensorId fresh = one(at + "fresh", side.activations[1], {sum(at + "fresh_before", x[1], state[1])});
+    const TensorId fresh =
+        m_new.one(at + "fresh", side.activations[1], {m_new.sum(at + "fresh_before", x[1], state[1])});
     TensorId next;
     if (hidden.wide) {
-        const TensorId change = one(at + "change", Sub, {hidden.wide, fresh});
-        next = sum(at + "hidden", fresh, one(at + "held", Mul, {gates[0], change}));
+        const TensorId change = m_new.one(at + "change", Sub, {hidden.wide, fresh});
+        next = m_new.sum(at + "hidden", fresh, m_new.one(at + "held", Mul, {gates[0], change}));
     } else {
-        next = one(at + "hidden", Sub, {fresh, one(at + "held", Mul, {gates[0], fresh})});
+        next = m_new.one(at + "hidden", Sub, {fresh, m_new.one(at + "held", Mul, {gates[0], fresh})});
     }
     hidden = stateOf(at + "flat", next);
 }
@@ -429,10 +359,10 @@ void RecurrenceUnroller::step(
         return stepGru(side, t, at, hidden);
     const TensorId state = !hidden.flat
         ? side.bias
-        : one(at + "state", OperatorKind::Linear, {hidden.flat, side.weights, side.bias},
+        : m_new.one(at + "state", OperatorKind::Linear, {hidden.flat, side.weights, side.bias},
             attributesFrom({{"transposed", std::int64_t{1}}}));
-    const TensorId before = sum(at + "before", side.x[static_cast<std::size_t>(t)], state);
-    hidden = stateOf(at + "flat", one(at + "hidden", side.activations[0], {before}));
+    const TensorId before = m_new.sum(at + "before", side.x[static_cast<std::size_t>(t)], state);
+    hidden = stateOf(at + "flat", m_new.one(at + "hidden", side.activations[0], {before}));
 }
 
 /// The operator that makes `value`, or a reshape of it, makes from now on what others read.
@@ -440,13 +370,13 @@ void RecurrenceUnroller::bind(std::size_t slot, TensorId value)
 {
     const TensorId wanted = m_op.outputs[slot];
     const Shape shape = shapeOf(wanted);
-    if (elementCount(shape) != elementCount(shapeOf(value)) && !m_failure)
-        m_failure = cannotUnroll(m_op, "its result has the shape " + toString(shape));
-    if (shapeOf(value) != shape || m_operators.back().outputs != std::vector{value})
-        value = one("shaped", OperatorKind::Reshape, {value}, {}, {m_graph.at(wanted).type});
-    m_operators.back().outputs = {wanted};
+    if (elementCount(shape) != elementCount(shapeOf(value)))
+        m_new.fail(cannotUnroll(m_op, "its result has the shape " + toString(shape)));
+    if (shapeOf(value) != shape || m_new.operators().back().outputs != std::vector{value})
+        value = m_new.one("shaped", OperatorKind::Reshape, {value}, {}, {m_graph.at(wanted).type});
+    m_new.operators().back().outputs = {wanted};
     if (slot == 0)
-        m_operators.back().name = m_op.name; // free: what had it goes away
+        m_new.operators().back().name = m_op.name; // free: what had it goes away
 }
 
 /// [d b h], or batch first.
@@ -455,10 +385,10 @@ TensorId RecurrenceUnroller::lastStates(const std::string &suffix, const std::ve
     std::vector<TensorId> parts;
     for (const State &state : states)
         parts.push_back(state.wide);
-    const TensorId all = concat(suffix, std::move(parts), 2); // [1 b d h] or [b 1 d h]
+    const TensorId all = m_new.concat(suffix, std::move(parts), 2); // [1 b d h] or [b 1 d h]
     if (m_isBatchFirst || states.size() == 1)
         return all;
-    return one(suffix + "_turned", OperatorKind::Transpose, {all},
+    return m_new.one(suffix + "_turned", OperatorKind::Transpose, {all},
         attributesFrom({{"permutation", Integers{0, 2, 1, 3}}}));
 }
 
@@ -468,11 +398,11 @@ void RecurrenceUnroller::finish(const std::vector<std::vector<TensorId>> &byTime
     if (wants(0)) {
         std::vector<TensorId> sides;
         for (std::size_t d = 0; d < byTime.size(); ++d)
-            sides.push_back(
-                concat(byTime.size() > 1 ? "joined_" + std::to_string(d) : "joined", byTime[d], m_timeAxis));
-        TensorId y = concat("both", std::move(sides), 2); // [t b d h]
+            sides.push_back(m_new.concat(
+                byTime.size() > 1 ? "joined_" + std::to_string(d) : "joined", byTime[d], m_timeAxis));
+        TensorId y = m_new.concat("both", std::move(sides), 2); // [t b d h]
         if (!m_isBatchFirst && m_directions > 1)
-            y = one("turned", OperatorKind::Transpose, {y},
+            y = m_new.one("turned", OperatorKind::Transpose, {y},
                 attributesFrom({{"permutation", Integers{0, 2, 1, 3}}}));
         bind(0, y);
     }
@@ -500,8 +430,8 @@ Result<void> RecurrenceUnroller::write()
         }
     }
     finish(byTime, hidden, cell);
-    if (m_failure)
-        return *m_failure;
+    if (m_new.failure())
+        return *m_new.failure();
     return {};
 }
 

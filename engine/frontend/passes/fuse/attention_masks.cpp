@@ -1,7 +1,7 @@
 #include "engine/frontend/passes/fuse/attention_masks.h"
 
-#include "engine/frontend/onnx/import_onnx.h"
 #include "engine/frontend/writer/fold_operator.h"
+#include "engine/frontend/writer/stored_tensor.h"
 #include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
@@ -139,16 +139,6 @@ bool compares(OperatorKind kind, std::int64_t a, std::int64_t b)
     }
 }
 
-/// Also of what lies beside the model; null where it is not there, or too much.
-std::shared_ptr<const TensorData> storedValues(const Tensor &tensor)
-{
-    if (tensor.data || !tensor.external || !tensor.external->present
-        || tensor.external->length > kMostReadBytes)
-        return tensor.data;
-    auto loaded = loadTensorData(tensor);
-    return loaded ? std::make_shared<const TensorData>(*std::move(loaded)) : nullptr;
-}
-
 bool isComparison(OperatorKind kind)
 {
     return (kind >= OperatorKind::Greater && kind <= OperatorKind::LessOrEqual)
@@ -178,7 +168,9 @@ std::int64_t KnownMasks::Numbers::at(std::int64_t leading, std::int64_t index) c
 KnownMasks::Values KnownMasks::values(TensorId id)
 {
     if (m_editor.isParameter(id))
-        return m_editor.tensor(id).role == TensorRole::Buffer ? storedValues(m_editor.tensor(id)) : nullptr;
+        return m_editor.tensor(id).role == TensorRole::Buffer
+            ? valuesUpTo(m_editor.tensor(id), kMostReadBytes)
+            : nullptr;
     const auto [known, isNew] = m_values.try_emplace(id, nullptr);
     const Operator *made = isNew && m_values.size() < kMostSteps ? m_editor.maker(id) : nullptr;
     if (made == nullptr || made->outputs.size() != 1 || elementCount(m_editor.shape(id)) > kMostComputed)
@@ -250,7 +242,7 @@ std::optional<KnownMask> KnownMasks::read(
     TensorId mask, std::int64_t queries, std::int64_t keys, bool isHidden)
 {
     if (m_editor.isParameter(mask)) {
-        const Values stored = storedValues(m_editor.tensor(mask));
+        const Values stored = valuesUpTo(m_editor.tensor(mask), kMostReadBytes);
         return stored ? maskOfValues(*stored, queries, keys, isHidden) : std::nullopt;
     }
     m_values.clear(); // steps are counted from each mask

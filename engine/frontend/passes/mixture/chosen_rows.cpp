@@ -6,6 +6,7 @@
 #include "engine/graph/operators/places.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace planloom {
 
@@ -115,45 +116,131 @@ std::optional<ChosenRows> calculated(const Graph &graph, const Operator &op,
     return result;
 }
 
+using Places = std::optional<ChosenRows>;
+
+/// The same places, but for which of their indices a value holds: one alone lies along no dimension.
+ChosenRows withIndices(ChosenRows places, std::vector<std::int64_t> indices)
+{
+    places.indices = std::move(indices);
+    if (places.indices.size() == 1)
+        places.indexDimension = -1;
+    return places;
+}
+
+/// Of places whose indices lie along a dimension: those that a slice of that dimension takes.
+ChosenRows sliced(const ChosenRows &places, const Attributes &attributes, std::int64_t count)
+{
+    const auto d = static_cast<std::size_t>(places.indexDimension);
+    const std::int64_t start = attributes.integers("starts")[d];
+    const std::int64_t step = attributes.integers("steps")[d];
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < count; ++i)
+        indices.push_back(places.indices[static_cast<std::size_t>(start + i * step)]);
+    return withIndices(places, std::move(indices));
+}
+
+/// Those that part `output` of a Split of that dimension has.
+ChosenRows divided(const ChosenRows &places, const Attributes &attributes, std::size_t output)
+{
+    const auto sizes = attributes.integers("sizes");
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < output; ++i)
+        begin += sizes[i];
+    const auto first = places.indices.begin() + begin;
+    return withIndices(places, {first, first + sizes[output]});
+}
+
+/// Those that a Gather with known indices picks along that dimension.
+Places picked(ChosenRows places, const Tensor &by)
+{
+    std::vector<std::int64_t> indices;
+    const auto count = static_cast<std::int64_t>(places.indices.size());
+    for (const std::int64_t index : integersOf(*by.data)) {
+        if (index < -count || index >= count)
+            return std::nullopt;
+        indices.push_back(places.indices[static_cast<std::size_t>(index < 0 ? index + count : index)]);
+    }
+    if (indices.size() != 1 && by.type.shape.size() != 1)
+        return std::nullopt;
+    return withIndices(std::move(places), std::move(indices));
+}
+
+/// Places beside one another, and beside other numbers.
+Places joined(const Graph &graph, const Operator &op, const std::vector<const ChosenRows *> &rows,
+    std::size_t dimension)
+{
+    const auto axis = static_cast<std::size_t>(op.attributes.integer("axis"));
+    ChosenRows result{{}, dimension, {}, static_cast<std::int32_t>(axis), 1};
+    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
+        const ChosenRows *part = rows[slot];
+        const bool places = part != nullptr && part->holdsPlaces();
+        const auto extent = static_cast<std::size_t>(graph.at(op.inputs[slot]).type.shape[axis]);
+        if (places && (part->indices.size() != extent || part->scale != 1))
+            return std::nullopt;
+        if (places)
+            result.places = part->places;
+        for (std::size_t i = 0; i < extent; ++i)
+            result.indices.push_back(places ? part->indices[i] : -1);
+    }
+    return result.places ? Places(result) : std::nullopt;
+}
+
+/// What becomes of places in the first input, by an operator that moves them.
+Places movedPlaces(const Graph &graph, const Operator &op, const ChosenRows &places, std::size_t output)
+{
+    using enum OperatorKind;
+    const bool single = places.indexDimension < 0;
+    const Shape &from = graph.at(op.inputs[0]).type.shape;
+    const Shape &to = graph.at(op.outputs[0]).type.shape;
+    ChosenRows result = places;
+    switch (op.kind) {
+    case Identity:
+        return result;
+    case Expand:
+        return single ? Places(result) : std::nullopt;
+    case Cast:
+        return graph.at(op.outputs[0]).type.dataType == DataType::Int64 ? Places(result) : std::nullopt;
+    case Reshape:
+        if (!single)
+            result.indexDimension = keptDimension(from, to, static_cast<std::size_t>(places.indexDimension));
+        return single || result.indexDimension >= 0 ? Places(result) : std::nullopt;
+    case Transpose: {
+        const auto permutation = op.attributes.integers("permutation");
+        const auto found = std::find(permutation.begin(), permutation.end(), places.indexDimension);
+        if (!single)
+            result.indexDimension = static_cast<std::int32_t>(found - permutation.begin());
+        return result;
+    }
+    case Slice:
+        return single ? result
+                      : sliced(places, op.attributes, to[static_cast<std::size_t>(places.indexDimension)]);
+    case Split:
+        return single || op.attributes.integer("axis") != places.indexDimension
+            ? result
+            : divided(places, op.attributes, output);
+    case Gather: {
+        const Tensor &by = graph.at(op.inputs[1]);
+        if (single || op.attributes.integer("axis") != places.indexDimension || !by.data)
+            return std::nullopt;
+        return picked(places, by);
+    }
+    default:
+        return std::nullopt;
+    }
+}
+
 } // namespace
 
 std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
     const std::vector<const ChosenRows *> &rows, const Shape &mask, std::size_t output, std::size_t dimension)
 {
     using enum OperatorKind;
-    const ChosenRows *first = rows.empty() ? nullptr : rows[0];
-    const auto shapeOf = [&](TensorId id) -> const Shape & { return graph.at(id).type.shape; };
-    const auto moved = [&](const ChosenRows &from, std::int32_t indexDimension) {
+    const auto moved = [&](const ChosenRows &from) {
         ChosenRows result = from;
         result.dimension = dimension;
-        result.indexDimension = indexDimension;
         return result;
     };
-    const bool holds = first != nullptr && first->holdsPlaces();
-    const bool single = holds && first->indexDimension < 0;
     switch (op.kind) {
-    case Identity:
-    case Expand:
-        return holds && (single || op.kind == Identity) ? std::optional(moved(*first, first->indexDimension))
-                                                        : std::nullopt;
-    case Cast:
-        return holds && graph.at(op.outputs[0]).type.dataType == DataType::Int64
-            ? std::optional(moved(*first, first->indexDimension))
-            : std::nullopt;
-    case Reshape: {
-        if (!holds || single)
-            return holds ? std::optional(moved(*first, -1)) : std::nullopt;
-        const std::int32_t kept = keptDimension(
-            shapeOf(op.inputs[0]), shapeOf(op.outputs[0]), static_cast<std::size_t>(first->indexDimension));
-        return kept < 0 ? std::nullopt : std::optional(moved(*first, kept));
-    }
-    case Transpose: {
-        if (!holds || single)
-            return holds ? std::optional(moved(*first, -1)) : std::nullopt;
-        const auto permutation = op.attributes.integers("permutation");
-        const auto found = std::find(permutation.begin(), permutation.end(), first->indexDimension);
-        return moved(*first, static_cast<std::int32_t>(found - permutation.begin()));
-    }
     case Add:
     case Sub:
     case Mul:
@@ -162,73 +249,15 @@ std::optional<ChosenRows> placesAfter(const Graph &graph, const Operator &op,
         const bool both = rows.size() > 2 && rows[1] != nullptr && rows[2] != nullptr
             && rows[1]->holdsPlaces() && rows[1]->indices == rows[2]->indices
             && rows[1]->indexDimension == rows[2]->indexDimension;
-        return both ? std::optional(moved(*rows[1], rows[1]->indexDimension)) : std::nullopt;
+        return both ? Places(moved(*rows[1])) : std::nullopt;
     }
-    case Slice: {
-        if (!holds || single)
-            return holds ? std::optional(moved(*first, -1)) : std::nullopt;
-        const auto d = static_cast<std::size_t>(first->indexDimension);
-        const std::int64_t start = op.attributes.integers("starts")[d];
-        const std::int64_t step = op.attributes.integers("steps")[d];
-        ChosenRows result = moved(*first, first->indexDimension);
-        result.indices.clear();
-        for (std::int64_t i = 0; i < shapeOf(op.outputs[0])[d]; ++i)
-            result.indices.push_back(first->indices[static_cast<std::size_t>(start + i * step)]);
-        if (result.indices.size() == 1)
-            result.indexDimension = -1;
-        return result;
+    case Concat:
+        return joined(graph, op, rows, dimension);
+    default: {
+        const ChosenRows *first = rows.empty() ? nullptr : rows[0];
+        return first != nullptr && first->holdsPlaces() ? movedPlaces(graph, op, moved(*first), output)
+                                                        : std::nullopt;
     }
-    case Split: {
-        if (!holds || single || op.attributes.integer("axis") != first->indexDimension)
-            return holds ? std::optional(moved(*first, first->indexDimension)) : std::nullopt;
-        const auto sizes = op.attributes.integers("sizes");
-        std::int64_t begin = 0;
-        for (std::size_t i = 0; i < output; ++i)
-            begin += sizes[i];
-        ChosenRows result = moved(*first, first->indexDimension);
-        result.indices.assign(first->indices.begin() + begin, first->indices.begin() + begin + sizes[output]);
-        if (result.indices.size() == 1)
-            result.indexDimension = -1;
-        return result;
-    }
-    case Gather: {
-        const auto &picked = graph.at(op.inputs[1]);
-        if (!holds || single || op.attributes.integer("axis") != first->indexDimension || !picked.data)
-            return std::nullopt;
-        ChosenRows result = moved(*first, -1);
-        result.indices.clear();
-        const auto count = static_cast<std::int64_t>(first->indices.size());
-        for (const std::int64_t index : integersOf(*picked.data)) {
-            if (index < -count || index >= count)
-                return std::nullopt;
-            result.indices.push_back(
-                first->indices[static_cast<std::size_t>(index < 0 ? index + count : index)]);
-        }
-        if (result.indices.size() > 1)
-            result.indexDimension = picked.type.shape.size() == 1 ? first->indexDimension : -1;
-        return result.indices.size() == 1 || result.indexDimension >= 0 ? std::optional(result)
-                                                                        : std::nullopt;
-    }
-    case Concat: {
-        const auto axis = static_cast<std::size_t>(op.attributes.integer("axis"));
-        ChosenRows result{{}, dimension, {}, static_cast<std::int32_t>(axis), 1};
-        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-            const ChosenRows *part = rows[slot];
-            const bool places = part != nullptr && part->holdsPlaces();
-            const auto extent = static_cast<std::size_t>(shapeOf(op.inputs[slot])[axis]);
-            if (places && part->indices.size() != extent)
-                return std::nullopt;
-            if (places)
-                result.places = part->places;
-            if (places && part->scale != 1)
-                return std::nullopt;
-            for (std::size_t i = 0; i < extent; ++i)
-                result.indices.push_back(places ? part->indices[i] : -1);
-        }
-        return result.places ? std::optional(result) : std::nullopt;
-    }
-    default:
-        return std::nullopt;
     }
 }
 

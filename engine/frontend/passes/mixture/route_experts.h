@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/frontend/onnx/import_onnx.h"
+#include "engine/frontend/import_options.h"
 #include "engine/graph/graph.h"
 
 namespace planloom {

@@ -280,11 +280,11 @@ Result<void> AtenContext::keepUnknown(const std::string &reason)
 
 AtenHandler findAtenHandler(std::string_view name)
 {
-    for (const auto find :
-        {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement, findAtenIndex,
-            findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss, findAtenBag,
-            findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool, findAtenQuantize, findAtenSequence,
-            findAtenSpecial, findAtenScatter, findAtenWindow, findAtenFourier, findAtenMakingComplex}) {
+    for (const auto find : {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement,
+             findAtenIndex, findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss,
+             findAtenBag, findAtenDiagonal, findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool,
+             findAtenQuantize, findAtenSequence, findAtenSpecial, findAtenScatter, findAtenWindow,
+             findAtenFourier, findAtenMakingComplex}) {
         if (const AtenHandler handler = find(name))
             return handler;
     }

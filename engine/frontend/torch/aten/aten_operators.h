@@ -142,6 +142,7 @@ using AtenHandler = Result<void> (*)(AtenContext &);
 /// The handler of an operator by its name without overload ("linear"), by file; null if it is not there.
 AtenHandler findAtenActivation(std::string_view name);
 AtenHandler findAtenBag(std::string_view name);
+AtenHandler findAtenDiagonal(std::string_view name);
 AtenHandler findAtenDistance(std::string_view name);
 AtenHandler findAtenElementwise(std::string_view name);
 AtenHandler findAtenFilling(std::string_view name);
