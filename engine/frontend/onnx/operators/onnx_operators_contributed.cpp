@@ -124,15 +124,6 @@ Result<void> skipNormalization(Context &context, bool simplified)
         attributesFrom({{"axis", axis}, {"epsilon", epsilon}}));
 }
 
-Result<void> importSkipLayerNormalization(Context &context)
-{
-    return skipNormalization(context, false);
-}
-Result<void> importSkipSimplifiedLayerNormalization(Context &context)
-{
-    return skipNormalization(context, true);
-}
-
 // --- attention
 // ----------------------------------------------------------------------------------------------
 
@@ -359,8 +350,9 @@ OnnxHandler findContributedHandler(std::string_view type)
         {"FastGelu", importContributedGelu}, {"BiasGelu", importContributedGelu},
         {"QuickGelu", importQuickGelu}, {"FusedMatMul", importFusedMatMul},
         {"SimplifiedLayerNormalization", importSimplifiedLayerNormalization},
-        {"SkipLayerNormalization", importSkipLayerNormalization},
-        {"SkipSimplifiedLayerNormalization", importSkipSimplifiedLayerNormalization},
+        {"SkipLayerNormalization", [](Context &context) { return skipNormalization(context, false); }},
+        {"SkipSimplifiedLayerNormalization",
+            [](Context &context) { return skipNormalization(context, true); }},
         {"RotaryEmbedding", importContributedRotary}, {"MultiHeadAttention", importMultiHeadAttention},
         {"GroupQueryAttention", importGroupQueryAttention}};
     const auto found = kHandlers.find(type);

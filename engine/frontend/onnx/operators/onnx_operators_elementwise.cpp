@@ -30,23 +30,6 @@ Result<void> withAlpha(Context &context, OperatorKind kind, double fallback)
     return context.finish(kind, {context.input(0)}, attributesFrom({{"alpha", alpha}}));
 }
 
-Result<void> importElu(Context &context)
-{
-    return withAlpha(context, OperatorKind::Elu, 1.0);
-}
-Result<void> importCelu(Context &context)
-{
-    return withAlpha(context, OperatorKind::Celu, 1.0);
-}
-Result<void> importLeakyRelu(Context &context)
-{
-    return withAlpha(context, OperatorKind::LeakyRelu, 0.01);
-}
-Result<void> importThresholdedRelu(Context &context)
-{
-    return withAlpha(context, OperatorKind::ThresholdedRelu, 1.0);
-}
-
 Result<void> importSelu(Context &context)
 {
     TRY_VOID(context.require(1));
@@ -279,23 +262,6 @@ Result<void> chain(Context &context, OperatorKind kind, bool mean)
     return context.bind(0, sum);
 }
 
-Result<void> importSum(Context &context)
-{
-    return chain(context, OperatorKind::Add, false);
-}
-Result<void> importMean(Context &context)
-{
-    return chain(context, OperatorKind::Add, true);
-}
-Result<void> importMin(Context &context)
-{
-    return chain(context, OperatorKind::Min, false);
-}
-Result<void> importMax(Context &context)
-{
-    return chain(context, OperatorKind::Max, false);
-}
-
 Result<void> importDropout(Context &context)
 {
     TRY_VOID(context.require(1));
@@ -353,14 +319,22 @@ OnnxHandler findElementwiseHandler(std::string_view type)
         {"Xor", plain<Xor, 2>}, {"Equal", plain<Equal, 2>}, {"Greater", plain<Greater, 2>},
         {"GreaterOrEqual", plain<GreaterOrEqual, 2>}, {"Less", plain<Less, 2>},
         {"LessOrEqual", plain<LessOrEqual, 2>}, {"PRelu", plain<PRelu, 2>}, {"Where", plain<Where, 3>},
-        {"Identity", importIdentity}, {"IsInf", importIsInf}, {"Elu", importElu}, {"Celu", importCelu},
-        {"LeakyRelu", importLeakyRelu}, {"ThresholdedRelu", importThresholdedRelu}, {"Selu", importSelu},
-        {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu}, {"Swish", importSwish},
-        {"Cast", importCast}, {"CastLike", importCastLike}, {"Clip", importClip}, {"Mod", importMod},
-        {"BitShift", importBitShift}, {"BitwiseAnd", plain<BitwiseAnd, 2>},
+        {"Identity", importIdentity}, {"IsInf", importIsInf},
+        {"Elu", [](Context &context) { return withAlpha(context, OperatorKind::Elu, 1.0); }},
+        {"Celu", [](Context &context) { return withAlpha(context, OperatorKind::Celu, 1.0); }},
+        {"LeakyRelu", [](Context &context) { return withAlpha(context, OperatorKind::LeakyRelu, 0.01); }},
+        {"ThresholdedRelu",
+            [](Context &context) { return withAlpha(context, OperatorKind::ThresholdedRelu, 1.0); }},
+        {"Selu", importSelu}, {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu},
+        {"Swish", importSwish}, {"Cast", importCast}, {"CastLike", importCastLike}, {"Clip", importClip},
+        {"Mod", importMod}, {"BitShift", importBitShift}, {"BitwiseAnd", plain<BitwiseAnd, 2>},
         {"BitwiseOr", plain<BitwiseOr, 2>}, {"BitwiseXor", plain<BitwiseXor, 2>},
-        {"BitwiseNot", importBitwiseNot}, {"Shrink", importShrink}, {"Pow", importPow}, {"Sum", importSum},
-        {"Mean", importMean}, {"Min", importMin}, {"Max", importMax}, {"Dropout", importDropout}};
+        {"BitwiseNot", importBitwiseNot}, {"Shrink", importShrink}, {"Pow", importPow},
+        {"Sum", [](Context &context) { return chain(context, OperatorKind::Add, false); }},
+        {"Mean", [](Context &context) { return chain(context, OperatorKind::Add, true); }},
+        {"Min", [](Context &context) { return chain(context, OperatorKind::Min, false); }},
+        {"Max", [](Context &context) { return chain(context, OperatorKind::Max, false); }},
+        {"Dropout", importDropout}};
     const auto found = kHandlers.find(type);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -368,15 +368,6 @@ Result<void> importLoss(Context &context, OperatorKind kind)
     return context.finish(OperatorKind::Div, {sum, count});
 }
 
-Result<void> importCrossEntropy(Context &context)
-{
-    return importLoss(context, OperatorKind::CrossEntropy);
-}
-Result<void> importLikelihood(Context &context)
-{
-    return importLoss(context, OperatorKind::NegativeLogLikelihood);
-}
-
 // --- recurrent ---------------------------------------------------------------------------------------------
 
 /// Refuses activations whose parameters are not written and for which ONNX's definition and its
@@ -447,7 +438,10 @@ OnnxHandler findNetworkHandler(std::string_view type)
         {"GroupNormalization", importGroupNormalization}, {"LRN", importLrn},
         {"LpNormalization", importLpNormalization},
         {"MeanVarianceNormalization", importMeanVarianceNormalization},
-        {"SoftmaxCrossEntropyLoss", importCrossEntropy}, {"NegativeLogLikelihoodLoss", importLikelihood},
+        {"SoftmaxCrossEntropyLoss",
+            [](Context &context) { return importLoss(context, OperatorKind::CrossEntropy); }},
+        {"NegativeLogLikelihoodLoss",
+            [](Context &context) { return importLoss(context, OperatorKind::NegativeLogLikelihood); }},
         {"LSTM", importRecurrent<OperatorKind::Lstm>}, {"GRU", importRecurrent<OperatorKind::Gru>},
         {"RNN", importRecurrent<OperatorKind::Rnn>}};
     const auto found = kHandlers.find(type);

@@ -52,11 +52,6 @@ Result<void> importSequenceConstruct(Context &context)
     return bindSequence(context, context.inputs());
 }
 
-Result<void> importSequenceEmpty(Context &context)
-{
-    return bindSequence(context, {});
-}
-
 Result<void> importSequenceAt(Context &context)
 {
     TRY(const Sequence sequence, sequenceAt(context, 0));
@@ -165,7 +160,8 @@ Result<void> importConcatFromSequence(Context &context)
 OnnxHandler findSequenceHandler(std::string_view type)
 {
     static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"SequenceConstruct", importSequenceConstruct}, {"SequenceEmpty", importSequenceEmpty},
+        {"SequenceConstruct", importSequenceConstruct},
+        {"SequenceEmpty", [](Context &context) { return bindSequence(context, {}); }},
         {"SequenceAt", importSequenceAt}, {"SequenceInsert", importSequenceInsert},
         {"SequenceErase", importSequenceErase}, {"SequenceLength", importSequenceLength},
         {"SplitToSequence", importSplitToSequence}, {"ConcatFromSequence", importConcatFromSequence}};

@@ -29,14 +29,6 @@ Result<void> atenLogBase(AtenContext &context, double base)
     return context.finish(
         OperatorKind::Mul, {natural, context.scalar(context.typeOf(x).dataType, 1 / std::log(base))});
 }
-Result<void> atenLog2(AtenContext &context)
-{
-    return atenLogBase(context, 2);
-}
-Result<void> atenLog10(AtenContext &context)
-{
-    return atenLogBase(context, 10);
-}
 Result<void> atenLog1p(AtenContext &context)
 {
     TRY(TensorId x, context.tensor("self"));
@@ -219,12 +211,13 @@ Result<void> atenRelu6(AtenContext &context)
 AtenHandler findAtenActivation(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"rsqrt", atenRsqrt},
-        {"log2", atenLog2}, {"log10", atenLog10}, {"log1p", atenLog1p}, {"expm1", atenExpm1},
-        {"exp2", atenExp2}, {"gelu", atenGelu}, {"softplus", atenSoftplus}, {"log_sigmoid", atenLogSigmoid},
-        {"elu", atenElu}, {"selu", atenSelu}, {"celu", atenCelu}, {"leaky_relu", atenLeakyRelu},
-        {"hardsigmoid", atenHardSigmoid}, {"prelu", atenPrelu}, {"_prelu_kernel", atenPrelu},
-        {"glu", atenGlu}, {"clamp", atenClamp}, {"clip", atenClamp}, {"clamp_min", atenClamp},
-        {"clamp_max", atenClamp}, {"hardtanh", atenHardTanh}, {"relu6", atenRelu6}};
+        {"log2", [](AtenContext &context) { return atenLogBase(context, 2); }},
+        {"log10", [](AtenContext &context) { return atenLogBase(context, 10); }}, {"log1p", atenLog1p},
+        {"expm1", atenExpm1}, {"exp2", atenExp2}, {"gelu", atenGelu}, {"softplus", atenSoftplus},
+        {"log_sigmoid", atenLogSigmoid}, {"elu", atenElu}, {"selu", atenSelu}, {"celu", atenCelu},
+        {"leaky_relu", atenLeakyRelu}, {"hardsigmoid", atenHardSigmoid}, {"prelu", atenPrelu},
+        {"_prelu_kernel", atenPrelu}, {"glu", atenGlu}, {"clamp", atenClamp}, {"clip", atenClamp},
+        {"clamp_min", atenClamp}, {"clamp_max", atenClamp}, {"hardtanh", atenHardTanh}, {"relu6", atenRelu6}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -447,10 +447,6 @@ Result<void> complexMatrixProduct(AtenContext &context)
             : context.given("vec2") ? "vec2"
                                     : "other");
 }
-Result<void> complexDotProduct(AtenContext &context)
-{
-    return complexBilinear(context, "self", context.given("tensor") ? "tensor" : "vec2");
-}
 
 /// Of one or two factors.
 Result<void> complexEinsum(AtenContext &context)
@@ -519,7 +515,11 @@ AtenHandler findAtenComplex(std::string_view name)
         {"square", complexFixedPower<2, 1>}, {"sqrt", complexFixedPower<1, 2>},
         {"rsqrt", complexFixedPower<-1, 2>}, {"eq", complexEquality<false>}, {"ne", complexEquality<true>},
         {"matmul", complexMatrixProduct}, {"mm", complexMatrixProduct}, {"bmm", complexMatrixProduct},
-        {"mv", complexMatrixProduct}, {"outer", complexMatrixProduct}, {"dot", complexDotProduct},
+        {"mv", complexMatrixProduct}, {"outer", complexMatrixProduct},
+        {"dot",
+            [](AtenContext &context) {
+                return complexBilinear(context, "self", context.given("tensor") ? "tensor" : "vec2");
+            }},
         {"einsum", complexEinsum}, {"linear", complexLinear}};
     const auto found = kHandlers.find(name);
     if (found != kHandlers.end())

@@ -85,17 +85,9 @@ Result<void> sumOrDifference(AtenContext &context, OperatorKind kind, bool rever
         return context.finish(OperatorKind::Or, std::move(operands));
     return context.finish(kind, std::move(operands));
 }
-Result<void> atenAdd(AtenContext &context)
-{
-    return sumOrDifference(context, OperatorKind::Add, false);
-}
 Result<void> atenSub(AtenContext &context)
 {
     return sumOrDifference(context, OperatorKind::Sub, false);
-}
-Result<void> atenRsub(AtenContext &context)
-{
-    return sumOrDifference(context, OperatorKind::Sub, true);
 }
 
 Result<void> atenMul(AtenContext &context)
@@ -155,14 +147,6 @@ Result<void> remainderOf(AtenContext &context, bool signOfDividend)
     TRY(const TensorId taken, context.make(OperatorKind::Mul, {whole, operands[1]}, {}, {}, "taken"));
     return context.finish(OperatorKind::Sub, {operands[0], taken});
 }
-Result<void> atenRemainder(AtenContext &context)
-{
-    return remainderOf(context, false);
-}
-Result<void> atenFmod(AtenContext &context)
-{
-    return remainderOf(context, true);
-}
 
 Result<void> atenPow(AtenContext &context)
 {
@@ -217,10 +201,6 @@ Result<void> bitwiseAnd(AtenContext &context)
 Result<void> bitwiseOr(AtenContext &context)
 {
     return bitwiseOf(context, OperatorKind::Or, OperatorKind::BitwiseOr);
-}
-Result<void> bitwiseXor(AtenContext &context)
-{
-    return bitwiseOf(context, OperatorKind::Xor, OperatorKind::BitwiseXor);
 }
 Result<void> bitwiseNot(AtenContext &context)
 {
@@ -398,16 +378,24 @@ AtenHandler findAtenElementwise(std::string_view name)
         {"alias", unchanged}, {"clone", unchanged}, {"contiguous", unchanged}, {"lift_fresh", unchanged},
         {"lift_fresh_copy", unchanged}, {"positive", unchanged}, {"real", unchanged}, {"conj", unchanged},
         {"_conj", unchanged}, {"conj_physical", unchanged}, {"resolve_conj", unchanged},
-        {"resolve_neg", unchanged}, {"detach", detached}, {"detach_copy", detached}, {"add", atenAdd},
-        {"sub", atenSub}, {"subtract", atenSub}, {"rsub", atenRsub}, {"mul", atenMul}, {"multiply", atenMul},
-        {"div", atenDiv}, {"divide", atenDiv}, {"true_divide", atenDiv}, {"floor_divide", atenFloorDivide},
-        {"remainder", atenRemainder}, {"fmod", atenFmod}, {"pow", atenPow}, {"square", atenSquare},
-        {"maximum", arithmetic<Max>}, {"minimum", arithmetic<Min>}, {"eq", comparison<Equal>},
-        {"ne", comparison<Equal, true>}, {"not_equal", comparison<Equal, true>}, {"gt", comparison<Greater>},
-        {"ge", comparison<GreaterOrEqual>}, {"lt", comparison<Less>}, {"le", comparison<LessOrEqual>},
-        {"logical_and", logical<And>}, {"logical_or", logical<Or>}, {"logical_xor", logical<Xor>},
-        {"logical_not", logicalNot}, {"bitwise_and", bitwiseAnd}, {"__and__", bitwiseAnd},
-        {"bitwise_or", bitwiseOr}, {"__or__", bitwiseOr}, {"bitwise_xor", bitwiseXor},
+        {"resolve_neg", unchanged}, {"detach", detached}, {"detach_copy", detached},
+        {"add", [](AtenContext &context) { return sumOrDifference(context, OperatorKind::Add, false); }},
+        {"sub", atenSub}, {"subtract", atenSub},
+        {"rsub", [](AtenContext &context) { return sumOrDifference(context, OperatorKind::Sub, true); }},
+        {"mul", atenMul}, {"multiply", atenMul}, {"div", atenDiv}, {"divide", atenDiv},
+        {"true_divide", atenDiv}, {"floor_divide", atenFloorDivide},
+        {"remainder", [](AtenContext &context) { return remainderOf(context, false); }},
+        {"fmod", [](AtenContext &context) { return remainderOf(context, true); }}, {"pow", atenPow},
+        {"square", atenSquare}, {"maximum", arithmetic<Max>}, {"minimum", arithmetic<Min>},
+        {"eq", comparison<Equal>}, {"ne", comparison<Equal, true>}, {"not_equal", comparison<Equal, true>},
+        {"gt", comparison<Greater>}, {"ge", comparison<GreaterOrEqual>}, {"lt", comparison<Less>},
+        {"le", comparison<LessOrEqual>}, {"logical_and", logical<And>}, {"logical_or", logical<Or>},
+        {"logical_xor", logical<Xor>}, {"logical_not", logicalNot}, {"bitwise_and", bitwiseAnd},
+        {"__and__", bitwiseAnd}, {"bitwise_or", bitwiseOr}, {"__or__", bitwiseOr},
+        {"bitwise_xor",
+            [](AtenContext &context) {
+                return bitwiseOf(context, OperatorKind::Xor, OperatorKind::BitwiseXor);
+            }},
         {"bitwise_not", bitwiseNot}, {"where", atenWhere}, {"masked_fill", maskedFill},
         {"addcmul", addCombined<Mul>}, {"addcdiv", addCombined<Div>}, {"atan2", arcTangentOfTwo},
         {"arctan2", arcTangentOfTwo}, {"lerp", atenLerp}, {"to", castToType}, {"_to_copy", castToType},

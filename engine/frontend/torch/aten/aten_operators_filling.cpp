@@ -42,10 +42,6 @@ Result<void> atenZeros(AtenContext &context)
 {
     return filledBy(context, AtenValue(0.0), DataType::Float32);
 }
-Result<void> atenOnes(AtenContext &context)
-{
-    return filledBy(context, AtenValue(1.0), DataType::Float32);
-}
 
 /// Of another tensor's type, and of its shape unless another is given.
 Result<void> filledLike(AtenContext &context, const AtenValue &value)
@@ -145,16 +141,17 @@ Result<void> random(AtenContext &context)
 AtenHandler findAtenFilling(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"full", atenFull},
-        {"zeros", atenZeros}, {"ones", atenOnes}, {"empty", atenZeros}, {"full_like", fullLike},
-        {"new_full", fullLike}, {"zeros_like", zerosLike}, {"new_zeros", zerosLike},
-        {"empty_like", zerosLike}, {"new_empty", zerosLike}, {"ones_like", onesLike}, {"new_ones", onesLike},
-        {"fill", fillWith}, {"zero", zerosLike}, {"copy", copyOf}, {"scalar_tensor", scalarTensorOf},
-        {"arange", atenRange}, {"eye", atenEye}, {"_assert_tensor_metadata", nothing},
-        {"_assert_scalar", nothing}, {"_assert_async", nothing}, {"sym_constrain_range", nothing},
-        {"sym_constrain_range_for_size", nothing}, {"_functional_assert_async", nothing}, {"rand", random},
-        {"rand_like", random}, {"randn", random}, {"randn_like", random}, {"randint", random},
-        {"bernoulli", random}, {"normal", random}, {"uniform", random}, {"randperm", random},
-        {"multinomial", random}};
+        {"zeros", atenZeros},
+        {"ones", [](AtenContext &context) { return filledBy(context, AtenValue(1.0), DataType::Float32); }},
+        {"empty", atenZeros}, {"full_like", fullLike}, {"new_full", fullLike}, {"zeros_like", zerosLike},
+        {"new_zeros", zerosLike}, {"empty_like", zerosLike}, {"new_empty", zerosLike},
+        {"ones_like", onesLike}, {"new_ones", onesLike}, {"fill", fillWith}, {"zero", zerosLike},
+        {"copy", copyOf}, {"scalar_tensor", scalarTensorOf}, {"arange", atenRange}, {"eye", atenEye},
+        {"_assert_tensor_metadata", nothing}, {"_assert_scalar", nothing}, {"_assert_async", nothing},
+        {"sym_constrain_range", nothing}, {"sym_constrain_range_for_size", nothing},
+        {"_functional_assert_async", nothing}, {"rand", random}, {"rand_like", random}, {"randn", random},
+        {"randn_like", random}, {"randint", random}, {"bernoulli", random}, {"normal", random},
+        {"uniform", random}, {"randperm", random}, {"multinomial", random}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

@@ -109,10 +109,6 @@ Result<void> classLoss(AtenContext &context, OperatorKind kind)
         TRY_VOID(context.bind(1, count)); // nll_loss_forward's total weight
     return context.finish(OperatorKind::Div, {sum, count});
 }
-Result<void> atenCrossEntropy(AtenContext &context)
-{
-    return classLoss(context, OperatorKind::CrossEntropy);
-}
 Result<void> atenLikelihood(AtenContext &context)
 {
     return classLoss(context, OperatorKind::NegativeLogLikelihood);
@@ -158,14 +154,6 @@ Result<void> boundedError(AtenContext &context, const char *name, bool divides)
         TRY(each, context.make(OperatorKind::Div, {each, context.scalar(type, bound)}, {}, {}, "smooth"));
     }
     return finishAtenLoss(context, each);
-}
-Result<void> atenSmoothError(AtenContext &context)
-{
-    return boundedError(context, "beta", true);
-}
-Result<void> atenHuber(AtenContext &context)
-{
-    return boundedError(context, "delta", false);
 }
 
 Result<void> finishWeighted(AtenContext &context, TensorId each)
@@ -252,10 +240,13 @@ Result<void> atenDivergence(AtenContext &context)
 AtenHandler findAtenLoss(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"cross_entropy_loss", atenCrossEntropy}, {"nll_loss", atenLikelihood},
-        {"nll_loss2d", atenLikelihood}, {"nll_loss_nd", atenLikelihood}, {"nll_loss_forward", atenLikelihood},
-        {"nll_loss2d_forward", atenLikelihood}, {"mse_loss", atenSquaredError},
-        {"l1_loss", atenAbsoluteError}, {"smooth_l1_loss", atenSmoothError}, {"huber_loss", atenHuber},
+        {"cross_entropy_loss",
+            [](AtenContext &context) { return classLoss(context, OperatorKind::CrossEntropy); }},
+        {"nll_loss", atenLikelihood}, {"nll_loss2d", atenLikelihood}, {"nll_loss_nd", atenLikelihood},
+        {"nll_loss_forward", atenLikelihood}, {"nll_loss2d_forward", atenLikelihood},
+        {"mse_loss", atenSquaredError}, {"l1_loss", atenAbsoluteError},
+        {"smooth_l1_loss", [](AtenContext &context) { return boundedError(context, "beta", true); }},
+        {"huber_loss", [](AtenContext &context) { return boundedError(context, "delta", false); }},
         {"binary_cross_entropy_with_logits", atenBinaryLogits}, {"binary_cross_entropy", atenBinaryEntropy},
         {"kl_div", atenDivergence}};
     const auto found = kHandlers.find(name);

@@ -65,18 +65,6 @@ Result<void> sumOfProduct(AtenContext &context, const char *left, const char *ri
     }
     return context.finish(OperatorKind::Add, {product, added});
 }
-Result<void> atenAddmm(AtenContext &context)
-{
-    return sumOfProduct(context, "mat1", "mat2");
-}
-Result<void> atenBaddbmm(AtenContext &context)
-{
-    return sumOfProduct(context, "batch1", "batch2");
-}
-Result<void> atenAddmv(AtenContext &context)
-{
-    return sumOfProduct(context, "mat", "vec");
-}
 
 /// [n] [m] -> [n m]
 Result<void> outerProduct(AtenContext &context)
@@ -292,9 +280,12 @@ AtenHandler findAtenNetwork(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"mm", matrixProduct},
         {"_grouped_mm", groupedProduct}, {"bmm", matrixProduct}, {"matmul", matrixProduct},
-        {"mv", matrixProduct}, {"dot", matrixProduct}, {"linear", atenLinear}, {"addmm", atenAddmm},
-        {"baddbmm", atenBaddbmm}, {"addmv", atenAddmv}, {"outer", outerProduct}, {"inner", innerProduct},
-        {"einsum", atenEinsum}, {"scaled_dot_product_attention", atenAttention},
+        {"mv", matrixProduct}, {"dot", matrixProduct}, {"linear", atenLinear},
+        {"addmm", [](AtenContext &context) { return sumOfProduct(context, "mat1", "mat2"); }},
+        {"baddbmm", [](AtenContext &context) { return sumOfProduct(context, "batch1", "batch2"); }},
+        {"addmv", [](AtenContext &context) { return sumOfProduct(context, "mat", "vec"); }},
+        {"outer", outerProduct}, {"inner", innerProduct}, {"einsum", atenEinsum},
+        {"scaled_dot_product_attention", atenAttention},
         {"_scaled_dot_product_flash_attention_for_cpu", atenAttention},
         {"_scaled_dot_product_flash_attention", atenAttention},
         {"_scaled_dot_product_efficient_attention", atenAttention},

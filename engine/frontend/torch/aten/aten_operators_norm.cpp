@@ -218,10 +218,6 @@ Result<void> linearResize(AtenContext &context)
 {
     return resized(context, "linear");
 }
-Result<void> cubicResize(AtenContext &context)
-{
-    return resized(context, "cubic");
-}
 
 } // namespace
 
@@ -241,7 +237,8 @@ AtenHandler findAtenNorm(std::string_view name)
         {"_log_softmax", atenSoftmax<LogSoftmax>}, {"upsample_nearest1d", nearestResize},
         {"upsample_nearest2d", nearestResize}, {"upsample_nearest3d", nearestResize},
         {"upsample_linear1d", linearResize}, {"upsample_bilinear2d", linearResize},
-        {"upsample_trilinear3d", linearResize}, {"upsample_bicubic2d", cubicResize}};
+        {"upsample_trilinear3d", linearResize},
+        {"upsample_bicubic2d", [](AtenContext &context) { return resized(context, "cubic"); }}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;
 }

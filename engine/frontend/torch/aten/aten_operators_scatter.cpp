@@ -202,15 +202,6 @@ Result<void> reduced(AtenContext &context, const char *sourceName, bool isRows)
     return context.finish(OperatorKind::Div, {sum, counts});
 }
 
-Result<void> scatterReduce(AtenContext &context)
-{
-    return reduced(context, "src", false);
-}
-Result<void> indexReduce(AtenContext &context)
-{
-    return reduced(context, "source", true);
-}
-
 /// Where each segment ends along a dimension of `extent`, [1 segments], and how long it is, [segments].
 struct Segments {
     TensorId ends{};
@@ -285,8 +276,10 @@ Result<void> segmentReduce(AtenContext &context)
 AtenHandler findAtenScatter(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"scatter", atenScatter},
-        {"scatter_add", scatterAdd}, {"scatter_reduce", scatterReduce}, {"index_add", indexAdd},
-        {"index_copy", indexCopy}, {"index_fill", indexFill}, {"index_reduce", indexReduce},
+        {"scatter_add", scatterAdd},
+        {"scatter_reduce", [](AtenContext &context) { return reduced(context, "src", false); }},
+        {"index_add", indexAdd}, {"index_copy", indexCopy}, {"index_fill", indexFill},
+        {"index_reduce", [](AtenContext &context) { return reduced(context, "source", true); }},
         {"segment_reduce", segmentReduce}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;

@@ -209,10 +209,6 @@ Result<void> atenTranspose(AtenContext &context)
 {
     return swapDimensions(context, "dim0", "dim1");
 }
-Result<void> atenSwapAxes(AtenContext &context)
-{
-    return swapDimensions(context, "axis0", "axis1");
-}
 
 /// t, mT and numpy_T of matrices; numpy_T turns all dimensions around.
 Result<void> turnAround(AtenContext &context, bool all)
@@ -231,10 +227,6 @@ Result<void> turnAround(AtenContext &context, bool all)
 Result<void> atenMatrixTranspose(AtenContext &context)
 {
     return turnAround(context, false);
-}
-Result<void> atenNumpyTranspose(AtenContext &context)
-{
-    return turnAround(context, true);
 }
 
 Result<void> moveDimensions(AtenContext &context)
@@ -320,8 +312,10 @@ AtenHandler findAtenShape(std::string_view name)
         {"broadcast_tensors", broadcastTensors}, {"meshgrid", meshGrid}, {"repeat", atenRepeat},
         {"tile", atenRepeat}, {"repeat_interleave", repeatInterleave}, {"permute", atenPermute},
         {"permute_copy", atenPermute}, {"transpose", atenTranspose}, {"swapdims", atenTranspose},
-        {"swapaxes", atenSwapAxes}, {"t", atenMatrixTranspose}, {"mT", atenMatrixTranspose},
-        {"adjoint", atenMatrixTranspose}, {"matrix_H", atenMatrixTranspose}, {"numpy_T", atenNumpyTranspose},
+        {"swapaxes", [](AtenContext &context) { return swapDimensions(context, "axis0", "axis1"); }},
+        {"t", atenMatrixTranspose}, {"mT", atenMatrixTranspose}, {"adjoint", atenMatrixTranspose},
+        {"matrix_H", atenMatrixTranspose},
+        {"numpy_T", [](AtenContext &context) { return turnAround(context, true); }},
         {"movedim", moveDimensions}, {"moveaxis", moveDimensions}, {"flip", atenFlip}, {"roll", atenRoll}};
     const auto found = kHandlers.find(name);
     return found == kHandlers.end() ? nullptr : found->second;

@@ -60,14 +60,6 @@ Result<void> atenNdtr(AtenContext &context)
         return f.mul(f.add(f.of(OperatorKind::Erf, f.mul(x, std::sqrt(0.5))), 1.0), 0.5);
     });
 }
-Result<void> degreesToRadians(AtenContext &context)
-{
-    return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.mul(x, kPi / 180); });
-}
-Result<void> radiansToDegrees(AtenContext &context)
-{
-    return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.mul(x, 180 / kPi); });
-}
 /// sin(pi x) / (pi x), which is 1 at 0.
 Result<void> atenSinc(AtenContext &context)
 {
@@ -166,14 +158,6 @@ Result<void> addedLogarithms(AtenContext &context, double base)
     const auto apart = f.mul(f.sub(x[1], x[0]), scale);
     return f.finish(f.add(x[0], f.mul(f.of(OperatorKind::Softplus, apart), 1 / scale)));
 }
-Result<void> logAddExp(AtenContext &context)
-{
-    return addedLogarithms(context, std::exp(1.0));
-}
-Result<void> logAddExp2(AtenContext &context)
-{
-    return addedLogarithms(context, 2);
-}
 
 /// x log(y + shift), which is 0 where x is and the logarithm is none.
 Result<void> timesLogarithm(AtenContext &context, double shift)
@@ -187,10 +171,6 @@ Result<void> timesLogarithm(AtenContext &context, double shift)
 Result<void> atenXlogY(AtenContext &context)
 {
     return timesLogarithm(context, 0);
-}
-Result<void> atenXlog1pY(AtenContext &context)
-{
-    return timesLogarithm(context, 1);
 }
 
 Result<void> atenHypot(AtenContext &context)
@@ -306,14 +286,6 @@ Result<void> countBelow(AtenContext &context, std::string_view values, std::stri
     const auto below = right ? f.atLeast(column, both[1]) : f.greater(column, both[1]);
     const auto ones = f.cast(below, narrow ? DataType::Int32 : DataType::Int64);
     return f.finish(f.sum(ones, {context.rankOf(both[0])}));
-}
-Result<void> atenBucketize(AtenContext &context)
-{
-    return countBelow(context, "self", "boundaries");
-}
-Result<void> searchSorted(AtenContext &context)
-{
-    return countBelow(context, "self", "sorted_sequence");
 }
 
 // --- known places ------------------------------------------------------------------------------------------
@@ -458,17 +430,30 @@ AtenHandler findAtenSpecial(std::string_view name)
 {
     static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"trunc", atenTrunc},
         {"fix", atenTrunc}, {"frac", atenFrac}, {"erfc", atenErfc}, {"special_erfc", atenErfc},
-        {"special_ndtr", atenNdtr}, {"deg2rad", degreesToRadians}, {"rad2deg", radiansToDegrees},
+        {"special_ndtr", atenNdtr},
+        {"deg2rad",
+            [](AtenContext &context) {
+                return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.mul(x, kPi / 180); });
+            }},
+        {"rad2deg",
+            [](AtenContext &context) {
+                return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.mul(x, 180 / kPi); });
+            }},
         {"sinc", atenSinc}, {"special_sinc", atenSinc}, {"special_entr", atenEntropy}, {"logit", atenLogit},
         {"special_logit", atenLogit}, {"hardshrink", atenHardShrink}, {"softshrink", atenSoftShrink},
         {"threshold", atenThreshold}, {"rrelu", atenRandomRelu}, {"rrelu_with_noise", atenRandomRelu},
         {"rrelu_with_noise_functional", atenRandomRelu}, {"nan_to_num", nanToNumber},
-        {"signbit", atenSignBit}, {"logaddexp", logAddExp}, {"logaddexp2", logAddExp2}, {"xlogy", atenXlogY},
-        {"special_xlogy", atenXlogY}, {"special_xlog1py", atenXlog1pY}, {"hypot", atenHypot},
-        {"atan2", atenAtan2}, {"arctan2", atenAtan2}, {"copysign", copySign}, {"float_power", floatPower},
-        {"ldexp", atenLdexp}, {"heaviside", atenHeaviside}, {"linalg_cross", crossProduct},
-        {"cross", crossProduct}, {"nansum", nanSum}, {"count_nonzero", countNonZero},
-        {"bucketize", atenBucketize}, {"searchsorted", searchSorted},
+        {"signbit", atenSignBit},
+        {"logaddexp", [](AtenContext &context) { return addedLogarithms(context, std::exp(1.0)); }},
+        {"logaddexp2", [](AtenContext &context) { return addedLogarithms(context, 2); }},
+        {"xlogy", atenXlogY}, {"special_xlogy", atenXlogY},
+        {"special_xlog1py", [](AtenContext &context) { return timesLogarithm(context, 1); }},
+        {"hypot", atenHypot}, {"atan2", atenAtan2}, {"arctan2", atenAtan2}, {"copysign", copySign},
+        {"float_power", floatPower}, {"ldexp", atenLdexp}, {"heaviside", atenHeaviside},
+        {"linalg_cross", crossProduct}, {"cross", crossProduct}, {"nansum", nanSum},
+        {"count_nonzero", countNonZero},
+        {"bucketize", [](AtenContext &context) { return countBelow(context, "self", "boundaries"); }},
+        {"searchsorted", [](AtenContext &context) { return countBelow(context, "self", "sorted_sequence"); }},
         {"cumulative_trapezoid", atenTrapezoid<true>}, {"trapezoid", atenTrapezoid<false>},
         {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
         {"bilinear", atenBilinear}, {"_trilinear", trilinear}, {"linalg_vecdot", vectorProduct},
