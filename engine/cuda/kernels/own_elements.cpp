@@ -3,7 +3,9 @@
 #include "engine/cuda/kernels/nests.h"
 #include "engine/cuda/kernels/own_kernels.h"
 #include "engine/graph/operators/weight_update.h"
+#include "engine/kernels/elements/element_plans.h"
 #include "engine/kernels/elements/unary_parameters.h"
+#include "engine/kernels/movement/pick_plans.h"
 #include "engine/kernels/optimizers/optimizer_parameters.h"
 
 namespace planloom {
@@ -71,33 +73,15 @@ std::optional<BinaryFunction> functionOfTwo(const Operator &op)
 
 Result<bool> launchUnary(const DeviceCall &device, UnaryFunction function)
 {
-    UnaryKernel kernel;
-    kernel.function = function;
-    kernel.parameters = unary::parametersOf<float>(*device.call.op);
-    kernel.made = device.output(0);
-    if (kernel.made.data == nullptr)
-        return true;
-    if (!isFloating(kernel.made.type))
-        return false;
-    if (device.call.op->direction == Direction::Forward) {
-        kernel.x = device.input(0);
-    } else {
-        const BackwardCall back(device.call);
-        kernel.dy = device.of(back.gradient());
-        kernel.x = device.of(back.input(0));
-        if (kernel.x.data == nullptr && hasSlopeOfValue(function)) {
-            kernel.x = device.of(back.output(0));
-            kernel.fromValue = true;
-        }
-        if (kernel.x.data == nullptr && function == UnaryFunction::Neg)
-            kernel.x = kernel.dy; // the one slope that depends on neither
-        if (kernel.dy.data == nullptr)
-            return false;
-    }
-    if (kernel.x.data == nullptr)
-        return false;
-    TRY_VOID(device.queue.launch(kernel, elementCount(device.call.outputs[0].shape)));
-    return true;
+    return launchPlanned(device, planUnary(device.call, hasSlopeOfValue(function)),
+        [function](const DeviceCall &to, const UnaryPlan &plan) -> Result<bool> {
+            if (!isFloating(to.of(plan.made).type))
+                return false;
+            return launched(
+                to.queue.launch(UnaryKernel{to.of(plan.x), to.of(plan.dy), to.of(plan.made), function,
+                                    plan.fromValue, unary::parametersOf<float>(*to.call.op)},
+                    elementCount(*plan.made)));
+        });
 }
 
 Result<bool> launchBinaryForward(const DeviceCall &device, BinaryFunction function)
@@ -122,55 +106,48 @@ Result<bool> launchBinaryForward(const DeviceCall &device, BinaryFunction functi
     return true;
 }
 
-/// The gradient of operand `side`; where it was broadcast, a sum.
+int needsOf(BinaryFunction function, std::size_t side)
+{
+    using namespace binary;
+    static constexpr const int *kNeeds[] = {Add::kSlopeNeeds, Sub::kSlopeNeeds, Mul::kSlopeNeeds,
+        Div::kSlopeNeeds, Pow::kSlopeNeeds, Min::kSlopeNeeds, Max::kSlopeNeeds, PRelu::kSlopeNeeds,
+        FloorMod::kSlopeNeeds, TruncatedMod::kSlopeNeeds}; // as BinaryFunction has them
+    return kNeeds[static_cast<std::size_t>(function)][side];
+}
+
+/// The gradient of operand `side`; where it was broadcast, a sum. @param dry  launches nothing
 Result<bool> launchBinarySlope(const DeviceCall &device, BinaryFunction function, std::int32_t side, bool dry)
 {
-    const BackwardCall back(device.call);
-    const Buffer *const target = back.wanted(static_cast<std::size_t>(side));
-    if (target == nullptr)
-        return true;
-    const Buffer *const dy = back.gradient();
-    const Buffer *const a = back.input(0);
-    const Buffer *const b = back.input(1);
-    if (dy == nullptr)
-        return false;
-    const bool isSum = function == BinaryFunction::Add || function == BinaryFunction::Sub;
-    const bool needsA =
-        !isSum && !(side == 0 && (function == BinaryFunction::Mul || function == BinaryFunction::Div));
-    const bool needsB =
-        !isSum && !(side == 1 && (function == BinaryFunction::Mul || function == BinaryFunction::PRelu));
-    if ((needsA && a == nullptr) || (needsB && b == nullptr))
-        return false;
-    const Shape still(dy->shape.size(), 0);
-    const Shape stridesA = needsA ? broadcastStrides(a->shape, dy->shape) : still;
-    const Shape stridesB = needsB ? broadcastStrides(b->shape, dy->shape) : still;
-    const Elements seenA = needsA ? device.of(a) : Elements{};
-    const Elements seenB = needsB ? device.of(b) : Elements{};
-    if (target->shape == dy->shape) {
-        const auto nest = nestOf<2>(dy->shape, {stridesA, stridesB});
+    const auto found = planBinarySlope(
+        device.call, needsOf(function, static_cast<std::size_t>(side)), static_cast<std::size_t>(side));
+    if (!found || !*found)
+        return found.has_value();
+    const BinarySlopePlan &plan = **found;
+    const Buffer &dy = *plan.dy;
+    if (!plan.isSum()) {
+        const auto nest = nestOf<2>(dy.shape, {plan.stridesA, plan.stridesB});
         if (!nest || dry)
             return static_cast<bool>(nest);
-        TRY_VOID(device.queue.launch(
-            BinaryKernel{seenA, seenB, device.of(dy), device.of(target), function, side, *nest},
-            elementCount(dy->shape)));
-        return true;
+        return launched(
+            device.queue.launch(BinaryKernel{device.of(plan.a), device.of(plan.b), device.of(plan.dy),
+                                    device.of(plan.made), function, side, *nest},
+                elementCount(dy)));
     }
-    const auto nests = reducedNests(
-        dy->shape, {denseStrides(dy->shape), stridesA, stridesB}, broadcastStrides(target->shape, dy->shape));
-    if (!nests || nests->outputs != elementCount(target->shape) || dry)
-        return nests && nests->outputs == elementCount(target->shape);
+    const auto nests = reducedNests(dy.shape, {denseStrides(dy.shape), plan.stridesA, plan.stridesB},
+        plan.stridesMade, elementCount(*plan.made));
+    if (!nests || dry)
+        return static_cast<bool>(nests);
     ReduceKernel kernel;
-    kernel.x = device.of(dy);
-    kernel.a = seenA;
-    kernel.b = seenB;
-    kernel.made = device.of(target);
+    kernel.x = device.of(plan.dy);
+    kernel.a = device.of(plan.a);
+    kernel.b = device.of(plan.b);
+    kernel.made = device.of(plan.made);
     kernel.function = function;
     kernel.slope = side;
     kernel.count = nests->count;
     kernel.outer = nests->outer;
     kernel.inner = nests->inner;
-    TRY_VOID(device.queue.launch(kernel, nests->outputs));
-    return true;
+    return launched(device.queue.launch(kernel, nests->outputs));
 }
 
 Result<bool> launchBinary(const DeviceCall &device, BinaryFunction function)
@@ -210,32 +187,15 @@ Result<bool> launchWhere(const DeviceCall &device)
     return true;
 }
 
-Result<bool> launchDropout(const DeviceCall &device)
+Result<bool> launchDropout(const DeviceCall &device, const DropoutPlan &plan)
 {
-    // Forward and backward alike: where its output, or its gradient, lies in the whole.
-    const bool forward = device.call.op->direction == Direction::Forward;
-    const Elements from = device.input(0);
-    const Elements to = device.output(0);
-    if (to.data == nullptr)
-        return true;
-    const Buffer &place = forward ? device.call.outputs[0] : device.call.inputs[0];
-    const double ratio = device.call.op->attributes.real("ratio", 0.5);
-    if (from.data == nullptr || ratio <= 0)
+    const auto nest = nestOf<1>(plan.made->shape, {plan.strides});
+    if (!nest || plan.ratio <= 0)
         return false;
-    Shape whole;
-    for (std::size_t d = 0; d < place.shape.size(); ++d)
-        whole.push_back(wholeExtent(place, d));
-    const Shape strides = denseStrides(whole);
-    const auto nest = nestOf<1>(place.shape, {strides});
-    if (!nest)
-        return false;
-    const DropoutDraw draw(device.call.seed, device.call.op->attributes.integer("seed"), ratio);
-    DropoutKernel kernel{
-        from, to, draw.key, draw.bound, 0, ratio >= 1 ? 0.0f : static_cast<float>(1 / (1 - ratio)), *nest};
-    for (std::size_t d = 0; d < place.shape.size(); ++d)
-        kernel.first += static_cast<std::uint64_t>(firstOf(place, d) * strides[d]);
-    TRY_VOID(device.queue.launch(kernel, elementCount(place.shape)));
-    return true;
+    return launched(device.queue.launch(
+        DropoutKernel{device.of(plan.x), device.of(plan.made), plan.draw.key, plan.draw.bound,
+            static_cast<std::uint64_t>(plan.first), static_cast<float>(plan.scale()), *nest},
+        elementCount(*plan.made)));
 }
 
 Result<bool> launchOptimizer(const DeviceCall &device)
@@ -285,7 +245,7 @@ Result<bool> launchElementWise(const DeviceCall &device)
     if (op.kind == OperatorKind::Where && op.direction == Direction::Forward)
         return launchWhere(device);
     if (op.kind == OperatorKind::Dropout)
-        return launchDropout(device);
+        return launchPlanned(device, planDropout(device.call), launchDropout);
     return false;
 }
 

@@ -83,8 +83,7 @@ Result<bool> launchCast(const DeviceCall &device)
         TRY_VOID(device.queue.outcome());
         return true;
     }
-    TRY_VOID(device.queue.launch(ConvertKernel{x, y}, elementCount(made.shape)));
-    return true;
+    return launched(device.queue.launch(ConvertKernel{x, y}, elementCount(made.shape)));
 }
 
 } // namespace
@@ -116,7 +115,7 @@ Result<Problem *> DeviceCall::problem(const char *what, bool mayBeNegative) cons
 }
 
 std::optional<ReducedNests> reducedNests(
-    const Shape &shape, const std::array<Shape, 3> &operands, const Shape &made)
+    const Shape &shape, const std::array<Shape, 3> &operands, const Shape &made, std::int64_t count)
 {
     ReducedNests nests;
     std::array<Shape, 2> extents; // kept, reduced
@@ -130,7 +129,7 @@ std::optional<ReducedNests> reducedNests(
     }
     const auto outer = nestOf<3>(extents[0], strides[0]);
     const auto inner = nestOf<3>(extents[1], strides[1]);
-    if (!outer || !inner)
+    if (!outer || !inner || nests.outputs != count)
         return std::nullopt;
     nests.outer = *outer;
     nests.inner = *inner;

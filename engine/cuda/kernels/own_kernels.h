@@ -2,6 +2,7 @@
 
 #include "engine/cuda/backend/cuda_queue.h"
 #include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_plan.h"
 
 #include <cstddef>
 
@@ -53,6 +54,11 @@ public:
         TRY(std::byte *const made, queue.scratch().take(static_cast<std::size_t>(count) * sizeof(T)));
         return reinterpret_cast<T *>(made);
     }
+    /// Fills a buffer of the call with zeros; says so at `CudaQueue::outcome`.
+    void clear(const Buffer &buffer) const
+    {
+        queue.fill(buffer.data, 0, static_cast<std::size_t>(elementCount(buffer) * sizeOf(of(&buffer).type)));
+    }
     /// Where a kernel tells of an index or a label that is out of range. @param what  "index"
     Result<Problem *> problem(const char *what, bool mayBeNegative) const;
 
@@ -62,6 +68,23 @@ public:
 private:
     const KernelRounding *m_rounding;
 };
+
+/// True, or what went wrong.
+inline Result<bool> launched(Result<void> outcome)
+{
+    TRY_VOID(std::move(outcome));
+    return true;
+}
+
+/// What launch(device, plan) says; true where the call wants nothing. False where the plan is an error, too:
+/// the CPU's kernel is then run, and says it.
+template<typename Plan, typename Launch>
+Result<bool> launchPlanned(const DeviceCall &device, const Planned<Plan> &plan, const Launch &launch)
+{
+    if (!plan)
+        return false;
+    return *plan ? launch(device, **plan) : Result<bool>{true};
+}
 
 // Families of kernels: false if theirs does not do what the call asks for; nothing was launched then. Slots
 // are as the CPU's kernels have them, which say what each kind means.
@@ -87,7 +110,8 @@ struct ReducedNests {
     std::int64_t count = 1;
 };
 /// @param operands  strides, over `shape`, of what is read @param made  those of what is made
+/// @param count  elements made: nothing if the nests make another number of them
 std::optional<ReducedNests> reducedNests(
-    const Shape &shape, const std::array<Shape, 3> &operands, const Shape &made);
+    const Shape &shape, const std::array<Shape, 3> &operands, const Shape &made, std::int64_t count);
 
 } // namespace planloom

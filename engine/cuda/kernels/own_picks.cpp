@@ -3,6 +3,8 @@
 #include "engine/cuda/kernels/nests.h"
 #include "engine/cuda/kernels/own_kernels.h"
 #include "engine/graph/operators/places.h"
+#include "engine/kernels/elements/element_plans.h"
+#include "engine/kernels/movement/pick_plans.h"
 #include "engine/kernels/number_attribute.h"
 
 namespace planloom {
@@ -79,41 +81,42 @@ Result<bool> launchPair(const DeviceCall &device, PairFunction function)
     return true;
 }
 
-/// The gradients of both sides of a Where, or none.
-Result<bool> launchWhereSlope(const DeviceCall &device)
+/// The gradient of one side of a Where. @param dry  launches nothing
+Result<bool> launchWhereSlope(const DeviceCall &device, std::size_t side, bool dry)
 {
-    const BackwardCall back(device.call);
-    const Buffer *dy = back.gradient();
-    const Buffer *condition = back.input(0);
-    if (dy == nullptr || condition == nullptr || !isFloating(device.of(dy).type)
-        || sizeOf(condition->dataType) != 1)
+    const auto found = planWhereSlope(device.call, side);
+    if (!found || !*found)
+        return found.has_value();
+    const BinarySlopePlan &plan = **found;
+    const Shape &shape = plan.dy->shape;
+    if (!isFloating(device.of(plan.dy).type) || sizeOf(plan.a->dataType) != 1)
         return false;
-    const auto *const chosen = static_cast<const std::uint8_t *>(device.of(condition).data);
-    const Shape strides = broadcastStrides(condition->shape, dy->shape);
-    const Shape still(dy->shape.size(), 0);
+    const auto *const chosen = static_cast<const std::uint8_t *>(device.of(plan.a).data);
+    if (!plan.isSum()) {
+        const auto nest = nestOf<1>(shape, {plan.stridesA});
+        if (!nest || dry)
+            return static_cast<bool>(nest);
+        return launched(device.queue.launch(
+            WhereSlopeKernel{chosen, device.of(plan.dy), device.of(plan.made), side == 1, *nest},
+            elementCount(shape)));
+    }
+    const auto nests = reducedNests(shape, {denseStrides(shape), plan.stridesA, plan.stridesB},
+        plan.stridesMade, elementCount(*plan.made));
+    if (!nests || dry)
+        return static_cast<bool>(nests);
+    return launched(device.queue.launch(WhereSumKernel{chosen, device.of(plan.dy), device.of(plan.made),
+                                            side == 1, nests->count, nests->outer, nests->inner},
+        nests->outputs));
+}
+
+/// The gradients of both sides, or none.
+Result<bool> launchWhereSlopes(const DeviceCall &device)
+{
     for (const bool dry : {true, false})
-        for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
-            const Buffer *target = back.wanted(side);
-            if (target == nullptr)
-                continue;
-            if (target->shape == dy->shape) {
-                const auto nest = nestOf<1>(dy->shape, {strides});
-                if (!nest)
-                    return false;
-                if (!dry)
-                    TRY_VOID(device.queue.launch(
-                        WhereSlopeKernel{chosen, device.of(dy), device.of(target), side == 1, *nest},
-                        elementCount(*dy)));
-                continue;
-            }
-            const auto nests = reducedNests(dy->shape, {denseStrides(dy->shape), strides, still},
-                broadcastStrides(target->shape, dy->shape));
-            if (!nests || nests->outputs != elementCount(*target))
+        for (const std::size_t side : {1, 2}) {
+            TRY(const bool isLaunched, launchWhereSlope(device, side, dry));
+            if (!isLaunched)
                 return false;
-            if (!dry)
-                TRY_VOID(device.queue.launch(WhereSumKernel{chosen, device.of(dy), device.of(target),
-                                                 side == 1, nests->count, nests->outer, nests->inner},
-                    nests->outputs));
         }
     return true;
 }
@@ -211,49 +214,41 @@ std::optional<Picking> pickTuples(const Shape &x, const Shape &indices, std::int
     return picking;
 }
 
-Result<bool> launchPick(const DeviceCall &device)
+Result<bool> launchPick(const DeviceCall &device, const PickPlan &plan)
 {
-    const KernelCall &call = device.call;
-    const Operator &op = *call.op;
-    const BackwardCall back(call);
+    const Operator &op = *device.call.op;
+    const Buffer *x = plan.x;
+    const Shape &indices = plan.indices->shape;
+    const Elements seen = device.of(x);
     const bool forward = op.direction == Direction::Forward;
-    const Buffer *x = forward ? findInput(call, 0) : back.wanted(0);
-    const Buffer *indices = forward ? findInput(call, 1) : back.input(1);
-    const Buffer *y = forward ? findOutput(call, 0) : back.gradient();
-    if (forward ? y == nullptr : x == nullptr)
-        return true;
-    if (x == nullptr || y == nullptr || indices == nullptr || isFloating(device.of(indices).type)
-        || hasPlaces(op.attributes) || indices->shape.size() + x->shape.size() == 0
-        || (forward ? sizeOf(device.of(x).type) != sizeOf(device.of(y).type)
-                    : !isFloating(device.of(x).type)))
+    if (hasPlaces(op.attributes) || indices.size() + x->shape.size() == 0
+        || (forward ? sizeOf(seen.type) != sizeOf(device.of(plan.y).type) : !isFloating(seen.type)))
         return false;
     const std::int64_t axis = op.attributes.integer("axis");
-    auto picking = op.kind == OperatorKind::Gather ? pickAxis(x->shape, indices->shape, axis)
+    auto picking = op.kind == OperatorKind::Gather ? pickAxis(x->shape, indices, axis)
         : op.kind == OperatorKind::GatherElements
-        ? pickElements(x->shape, indices->shape, static_cast<std::size_t>(axis), !forward)
-        : pickTuples(x->shape, indices->shape, op.attributes.integer("batch_dims"));
+        ? pickElements(x->shape, indices, static_cast<std::size_t>(axis), !forward)
+        : pickTuples(x->shape, indices, op.attributes.integer("batch_dims"));
     if (!picking)
         return false;
-    picking->tuple.indices = device.of(indices);
+    picking->tuple.indices = device.of(plan.indices);
     if (forward) {
         const auto nest = nestOf<2>(picking->shape, {picking->base, picking->place});
         if (!nest)
             return false;
         TRY(picking->tuple.problem, device.problem("index", true));
-        TRY_VOID(device.queue.launch(
-            PickKernel{x->data, y->data, static_cast<std::int32_t>(sizeOf(device.of(x).type)), picking->tuple,
-                *nest},
-            elementCount(*y)));
-        return true;
+        return launched(
+            device.queue.launch(PickKernel{x->data, plan.y->data,
+                                    static_cast<std::int32_t>(sizeOf(seen.type)), picking->tuple, *nest},
+                elementCount(*plan.y)));
     }
     const auto nest = nestOf<3>(picking->ofX, {picking->own, picking->first, picking->firstY});
     if (!nest)
         return false;
     TRY(picking->tuple.problem, device.problem("index", true));
-    TRY_VOID(device.queue.launch(PickSumKernel{device.of(y), device.of(x), picking->tuple, picking->count,
-                                     picking->indexStep, picking->step, *nest},
+    return launched(device.queue.launch(PickSumKernel{device.of(plan.y), seen, picking->tuple, picking->count,
+                                            picking->indexStep, picking->step, *nest},
         elementCount(*x)));
-    return true;
 }
 
 /// Fill and Range.
@@ -280,23 +275,12 @@ Result<bool> launchNumbers(const DeviceCall &device)
     return true;
 }
 
-Result<bool> launchScan(const DeviceCall &device)
+Result<bool> launchScan(const DeviceCall &device, const ScanPlan &plan)
 {
-    const Attributes &attributes = device.call.op->attributes;
-    const bool backward = device.call.op->direction == Direction::Backward;
-    const BackwardCall back(device.call);
-    const Buffer *x = backward ? back.gradient() : findInput(device.call, 0);
-    const Buffer *y = backward ? back.wanted(0) : findOutput(device.call, 0);
-    if (y == nullptr)
-        return true;
-    if (x == nullptr)
-        return false;
-    const AxisView view = axisView(x->shape, attributes.integer("axis"));
-    TRY_VOID(device.queue.launch(
-        ScanKernel{device.of(x), device.of(y), view.extent, view.inner,
-            (attributes.integer("reverse") != 0) != backward, attributes.integer("exclusive") != 0},
+    const AxisView &view = plan.view;
+    return launched(device.queue.launch(ScanKernel{device.of(plan.x), device.of(plan.made), view.extent,
+                                            view.inner, plan.fromBack, plan.exclusive},
         view.outer * view.inner));
-    return true;
 }
 
 } // namespace
@@ -307,13 +291,13 @@ Result<bool> launchPicks(const DeviceCall &device)
     const bool forward = op.direction == Direction::Forward;
     if (op.kind == OperatorKind::Gather || op.kind == OperatorKind::GatherElements
         || op.kind == OperatorKind::GatherND)
-        return launchPick(device);
+        return launchPlanned(device, planPick(device.call), launchPick);
     if ((op.kind == OperatorKind::Fill || op.kind == OperatorKind::Range) && forward)
         return launchNumbers(device);
     if (op.kind == OperatorKind::CumSum)
-        return launchScan(device);
+        return launchPlanned(device, planScan(device.call), launchScan);
     if (op.kind == OperatorKind::Where && !forward)
-        return launchWhereSlope(device);
+        return launchWhereSlopes(device);
     if (const auto function = pairOf(op); function && forward)
         return launchPair(device, *function);
     return false;

@@ -2,125 +2,53 @@
 
 #include "engine/cuda/kernels/nests.h"
 #include "engine/cuda/kernels/own_kernels.h"
-#include "engine/kernels/reductions/norm_plan.h"
-#include "engine/kernels/reductions/reduce_plan.h"
+#include "engine/kernels/reductions/row_plans.h"
 
 namespace planloom {
 
 namespace {
 
-Result<bool> launchSoftmax(const DeviceCall &device)
+Result<bool> launchSoftmax(const DeviceCall &device, const SoftmaxPlan &plan)
 {
-    const KernelCall &call = device.call;
-    SoftmaxKernel kernel;
-    kernel.logarithm = call.op->kind == OperatorKind::LogSoftmax;
-    const Buffer *made = findOutput(call, 0);
-    if (made == nullptr)
-        return true;
-    kernel.made = device.of(made);
-    if (call.op->direction == Direction::Forward) {
-        kernel.x = device.input(0);
-    } else {
-        const BackwardCall back(call);
-        kernel.x = device.of(back.output());
-        kernel.dy = device.of(back.gradient());
-        if (kernel.dy.data == nullptr)
-            return false;
+    const AxisView &view = plan.view;
+    return launched(device.queue.launch(SoftmaxKernel{device.of(plan.x), device.of(plan.dy),
+                                            device.of(plan.made), {view.extent, view.inner}, plan.logarithm},
+        view.outer * view.inner));
+}
+
+Result<bool> launchNorm(const DeviceCall &device, const NormPlan &plan)
+{
+    NormKernel kernel{device.of(plan.x), device.of(plan.scale), device.of(plan.bias), device.of(plan.dy),
+        device.of(plan.made), nullptr, plan.rows};
+    const bool backward = plan.dy != nullptr;
+    if (!backward || plan.made != nullptr || plan.dscale != nullptr) {
+        if (backward) {
+            TRY(kernel.statistics, device.scratch<float>(2 * plan.rows.rows));
+        }
+        TRY_VOID(device.queue.launch(kernel, plan.rows.rows));
     }
-    if (kernel.x.data == nullptr)
-        return false;
-    const AxisView view = axisView(made->shape, call.op->attributes.integer("axis"));
-    kernel.place = {view.extent, view.inner};
-    TRY_VOID(device.queue.launch(kernel, view.outer * view.inner));
+    if (plan.dscale != nullptr)
+        TRY_VOID(device.queue.launch(
+            NormAffineKernel{kernel.x, kernel.dy, device.of(plan.dscale), kernel.statistics, plan.rows},
+            plan.rows.affineSize()));
+    if (plan.dbias != nullptr)
+        TRY_VOID(device.queue.launch(
+            NormAffineKernel{kernel.dy, kernel.dy, device.of(plan.dbias), nullptr, plan.rows},
+            plan.rows.affineSize()));
     return true;
 }
 
-bool fits(const NormPlan &plan, const Buffer *affine)
+Result<bool> launchReduceForward(const DeviceCall &device, const ReducePlan &plan)
 {
-    return affine == nullptr || elementCount(*affine) == plan.affineSize();
-}
-
-Result<bool> launchNormForward(const DeviceCall &device)
-{
-    const KernelCall &call = device.call;
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return true;
-    if (x == nullptr)
-        return false;
-    const NormPlan plan = planNorm(*call.op, x->shape);
-    if (!fits(plan, findInput(call, 1)) || !fits(plan, findInput(call, 2)))
-        return false;
-    NormKernel kernel;
-    kernel.x = device.of(x);
-    kernel.scale = device.input(1);
-    kernel.bias = device.input(2);
-    kernel.made = device.of(y);
-    kernel.width = plan.width;
-    kernel.channels = plan.channels;
-    kernel.centred = plan.centred;
-    kernel.epsilon = plan.epsilon;
-    TRY_VOID(device.queue.launch(kernel, plan.rows));
-    return true;
-}
-
-Result<bool> launchNormBackward(const DeviceCall &device)
-{
-    const KernelCall &call = device.call;
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dscale = back.wanted(1);
-    const Buffer *dbias = back.wanted(2);
-    if (dy == nullptr || (x == nullptr && (dx != nullptr || dscale != nullptr)))
-        return false;
-    const NormPlan plan = planNorm(*call.op, dy->shape);
-    if (!fits(plan, back.input(1)) || !fits(plan, dscale) || !fits(plan, dbias))
-        return false;
-    float *statistics = nullptr;
-    if (dx != nullptr || dscale != nullptr) {
-        TRY(statistics, device.scratch<float>(2 * plan.rows));
-        NormKernel kernel;
-        kernel.x = device.of(x);
-        kernel.scale = device.of(back.input(1));
-        kernel.dy = device.of(dy);
-        kernel.made = device.of(dx);
-        kernel.statistics = statistics;
-        kernel.width = plan.width;
-        kernel.channels = plan.channels;
-        kernel.centred = plan.centred;
-        kernel.epsilon = plan.epsilon;
-        TRY_VOID(device.queue.launch(kernel, plan.rows));
-    }
-    for (const bool scale : {true, false}) {
-        const Buffer *const target = scale ? dscale : dbias;
-        if (target == nullptr)
-            continue;
-        TRY_VOID(
-            device.queue.launch(NormAffineKernel{device.of(scale ? x : dy), device.of(dy), device.of(target),
-                                    scale ? statistics : nullptr, plan.rows, plan.width, plan.channels},
-                plan.affineSize()));
-    }
-    return true;
-}
-
-Result<bool> launchReduceForward(const DeviceCall &device)
-{
-    const KernelCall &call = device.call;
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return true;
-    if (x == nullptr || !isFloating(device.of(x).type))
+    const Buffer *x = plan.x;
+    const Buffer *y = plan.y;
+    if (x->data == nullptr || !isFloating(device.of(x).type))
         return false;
     ReduceKernel kernel;
-    switch (call.op->kind) {
+    kernel.divisor = plan.divisor;
+    switch (device.call.op->kind) {
     case OperatorKind::ReduceSum:
-        break;
     case OperatorKind::ReduceMean:
-        kernel.divisor = divisorOf(*call.op, elementCount(*x), elementCount(*y));
         break;
     case OperatorKind::ReduceLogSum:
         kernel.logarithm = true;
@@ -147,41 +75,30 @@ Result<bool> launchReduceForward(const DeviceCall &device)
     default:
         return false;
     }
-    Shape made = reducedStrides(*call.op, x->shape);
+    Shape made = plan.strides;
     for (std::size_t d = 0; d < made.size(); ++d) // a kept dimension of one place is kept all the same
         made[d] = x->shape[d] == 1 ? 1 : made[d];
     const Shape still(x->shape.size(), 0);
-    const auto nests = reducedNests(x->shape, {denseStrides(x->shape), still, still}, made);
-    if (!nests || nests->outputs != elementCount(*y))
+    const auto nests = reducedNests(x->shape, {denseStrides(x->shape), still, still}, made, elementCount(*y));
+    if (!nests)
         return false;
     kernel.x = device.of(x);
     kernel.made = device.of(y);
     kernel.count = nests->count;
     kernel.outer = nests->outer;
     kernel.inner = nests->inner;
-    TRY_VOID(device.queue.launch(kernel, nests->outputs));
-    return true;
+    return launched(device.queue.launch(kernel, nests->outputs));
 }
 
-Result<bool> launchReduceBackward(const DeviceCall &device)
+Result<bool> launchReduceBackward(const DeviceCall &device, const ReducePlan &plan)
 {
-    const KernelCall &call = device.call;
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dy = back.gradient();
-    if (dx == nullptr)
-        return true;
-    const bool mean = call.op->kind == OperatorKind::ReduceMean;
-    if (dy == nullptr || (!mean && call.op->kind != OperatorKind::ReduceSum))
+    const OperatorKind kind = device.call.op->kind;
+    const auto nest = nestOf<1>(plan.dx->shape, {plan.strides});
+    if (!nest || (kind != OperatorKind::ReduceMean && kind != OperatorKind::ReduceSum))
         return false;
-    const auto nest = nestOf<1>(dx->shape, {reducedStrides(*call.op, dx->shape)});
-    if (!nest)
-        return false;
-    const double divisor = mean ? divisorOf(*call.op, elementCount(*dx), elementCount(*dy)) : 1;
-    TRY_VOID(device.queue.launch(
-        SpreadKernel{device.of(dy), device.of(dx), static_cast<float>(1 / divisor), *nest},
-        elementCount(*dx)));
-    return true;
+    return launched(device.queue.launch(
+        SpreadKernel{device.of(plan.dy), device.of(plan.dx), static_cast<float>(1 / plan.divisor), *nest},
+        elementCount(*plan.dx)));
 }
 
 } // namespace
@@ -192,11 +109,11 @@ Result<bool> launchRows(const DeviceCall &device)
     switch (device.call.op->kind) {
     case OperatorKind::Softmax:
     case OperatorKind::LogSoftmax:
-        return launchSoftmax(device);
+        return launchPlanned(device, planSoftmax(device.call), launchSoftmax);
     case OperatorKind::LayerNorm:
     case OperatorKind::RmsNorm:
     case OperatorKind::InstanceNorm:
-        return forward ? launchNormForward(device) : launchNormBackward(device);
+        return launchPlanned(device, planNorm(device.call), launchNorm);
     case OperatorKind::ReduceSum:
     case OperatorKind::ReduceMean:
     case OperatorKind::ReduceMax:
@@ -206,7 +123,8 @@ Result<bool> launchRows(const DeviceCall &device)
     case OperatorKind::ReduceL2:
     case OperatorKind::ReduceLogSum:
     case OperatorKind::ReduceSumSquare:
-        return forward ? launchReduceForward(device) : launchReduceBackward(device);
+        return launchPlanned(
+            device, planReduce(device.call), forward ? launchReduceForward : launchReduceBackward);
     default:
         return false;
     }

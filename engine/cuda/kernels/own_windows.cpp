@@ -4,7 +4,7 @@
 #include "engine/cuda/kernels/device_product.h"
 #include "engine/cuda/kernels/nests.h"
 #include "engine/cuda/kernels/own_kernels.h"
-#include "engine/kernels/products/convolution.h"
+#include "engine/kernels/movement/window_plans.h"
 
 #include <algorithm>
 
@@ -184,12 +184,6 @@ private:
     std::int64_t m_images; ///< Unfolded at once.
 };
 
-bool isMultiplied(const Elements &elements)
-{
-    return elements.type == DataType::Float32 || elements.type == DataType::BFloat16
-        || elements.type == DataType::Float16;
-}
-
 /// Of y [n c ..]: offsets of elements of the channels alone.
 Shape channelStrides(const Shape &y)
 {
@@ -198,174 +192,120 @@ Shape channelStrides(const Shape &y)
     return strides;
 }
 
-Result<bool> launchConvForward(const DeviceCall &device)
+/// @param own  the plan's @param result  which buffer's place `made` is to take; may be null
+Result<void> launchProducts(const DeviceCall &device, const ConvolutionPlan &plan, const Elements &own,
+    const Buffer *result, const Elements &made)
 {
-    const KernelCall &call = device.call;
-    const Buffer *x = findInput(call, 0);
-    const Buffer *w = findInput(call, 1);
-    const Buffer *bias = findInput(call, 2);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return true;
-    if (x == nullptr || w == nullptr)
+    const auto of = [&](const Buffer *buffer) {
+        return buffer == nullptr ? own : buffer == result ? made : device.of(buffer);
+    };
+    for (const PlannedConvolution &planned : plan.products) {
+        DeviceConvolution convolution(device, planned.conv, *windowsOf(planned.conv.window));
+        const Elements x = of(planned.x);
+        const Elements w = of(planned.w);
+        const Elements y = of(planned.y);
+        TRY_VOID(planned.pass == ConvolutionPass::Forward ? convolution.forward(x, w, y)
+                : planned.pass == ConvolutionPass::OfData ? convolution.ofData(y, w, x)
+                                                          : convolution.ofWeights(x, y, w));
+    }
+    return {};
+}
+
+Result<bool> launchConvForward(const DeviceCall &device, const ConvolutionPlan &plan)
+{
+    const Buffer &y = device.call.outputs[0];
+    const auto nest = nestOf<2>(y.shape, {denseStrides(y.shape), channelStrides(y.shape)});
+    if (!nest)
         return false;
-    const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    const Convolution conv =
-        transposed ? convolutionOf(*call.op, *y, *w, *x) : convolutionOf(*call.op, *x, *w, *y);
-    const auto windows = windowsOf(conv.window);
-    const bool adds = bias != nullptr && makesTerm(call, 0, {2});
-    const auto nest = nestOf<2>(y->shape, {denseStrides(y->shape), channelStrides(y->shape)});
-    if (!windows || !nest)
-        return false;
-    Elements made = device.of(y);
-    if (adds && made.type != DataType::Float32) { // rounded once
-        TRY(made.data, device.scratch<float>(elementCount(*y)));
+    Elements made = device.output(0);
+    if (plan.bias != nullptr && made.type != DataType::Float32) { // rounded once
+        TRY(made.data, device.scratch<float>(elementCount(y)));
         made.type = DataType::Float32;
     }
-    DeviceConvolution convolution(device, conv, *windows);
-    TRY_VOID(transposed ? convolution.ofData(device.of(x), device.of(w), made)
-                        : convolution.forward(device.of(x), device.of(w), made));
-    if (!adds)
+    TRY_VOID(launchProducts(device, plan, {}, &y, made));
+    if (plan.bias == nullptr)
         return true;
     BinaryKernel sum;
     sum.a = made;
-    sum.b = device.of(bias);
-    sum.made = device.of(y);
+    sum.b = device.of(plan.bias);
+    sum.made = device.output(0);
     sum.nest = *nest;
-    TRY_VOID(device.queue.launch(sum, elementCount(*y)));
-    return true;
+    return launched(device.queue.launch(sum, elementCount(y)));
 }
 
 /// The piece of the gradient that the part has to itself, in scratch memory unless that is all of it.
-Result<Buffer> ownGradient(const DeviceCall &device, const Buffer &dy)
+Result<Elements> ownGradient(const DeviceCall &device, const ConvolutionPlan &plan)
 {
-    const IndexMask box = ownBox(device.call, 0);
-    if (dy.shape == shapeOf(box))
-        return dy;
-    Buffer piece = dy;
-    piece.shape = shapeOf(box);
-    piece.mask = box;
-    const std::int64_t size = sizeOf(device.of(&dy).type);
-    TRY(piece.data, device.queue.scratch().take(static_cast<std::size_t>(elementCount(piece.shape) * size)));
-    TRY_VOID(launchMove(device.queue, boxMove(dy.data, dy.mask, piece.data, box, box, size)));
-    return piece;
+    Elements own = device.of(plan.dy);
+    if (plan.dy->shape == plan.own.shape)
+        return own;
+    const std::int64_t size = sizeOf(own.type);
+    TRY(std::byte *const piece,
+        device.queue.scratch().take(static_cast<std::size_t>(elementCount(plan.own) * size)));
+    TRY_VOID(launchMove(
+        device.queue, boxMove(plan.dy->data, plan.dy->mask, piece, plan.own.mask, plan.own.mask, size)));
+    own.data = piece;
+    return own;
 }
 
-Result<bool> launchConvBackward(const DeviceCall &device)
+Result<bool> launchConvBackward(const DeviceCall &device, const ConvolutionPlan &plan)
 {
-    const KernelCall &call = device.call;
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *w = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dw = back.wanted(1);
-    const Buffer *dbias = back.wanted(2);
-    if (dy == nullptr || (dx != nullptr && w == nullptr) || (dw != nullptr && x == nullptr)
-        || dy->shape.size() < 3 || dy->shape.size() > 2 + kMostWindowDimensions)
+    const Shape &shape = plan.own.shape;
+    const Shape still(shape.size(), 0);
+    const auto nests =
+        reducedNests(shape, {denseStrides(shape), still, still}, channelStrides(shape), shape[1]);
+    if (!nests)
         return false;
-    const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    const DataType type = device.of(dy).type;
-    TRY(const Buffer own, ownGradient(device, *dy));
-    const Elements ownElements{own.data, type};
-    if (dx != nullptr) {
-        const Convolution conv =
-            transposed ? convolutionOf(*call.op, *dy, *w, *dx) : convolutionOf(*call.op, *dx, *w, *dy);
-        DeviceConvolution convolution(device, conv, *windowsOf(conv.window));
-        TRY_VOID(transposed ? convolution.forward(device.of(dy), device.of(w), device.of(dx))
-                            : convolution.ofData(device.of(dy), device.of(w), device.of(dx)));
-    }
-    if (dw != nullptr) {
-        const Convolution conv =
-            transposed ? convolutionOf(*call.op, *dy, *dw, *x) : convolutionOf(*call.op, *x, *dw, own);
-        DeviceConvolution convolution(device, conv, *windowsOf(conv.window));
-        TRY_VOID(transposed ? convolution.ofWeights(device.of(dy), device.of(x), device.of(dw))
-                            : convolution.ofWeights(device.of(x), ownElements, device.of(dw)));
-    }
-    if (dbias == nullptr)
+    TRY(const Elements own, ownGradient(device, plan));
+    TRY_VOID(launchProducts(device, plan, own, nullptr, {}));
+    if (plan.dbias == nullptr)
         return true;
-    const auto nests = reducedNests(own.shape,
-        {denseStrides(own.shape), Shape(own.shape.size(), 0), Shape(own.shape.size(), 0)},
-        channelStrides(own.shape));
-    if (!makesTerm(call, 2, {0})) {
-        device.queue.fill(
-            dbias->data, 0, static_cast<std::size_t>(elementCount(*dbias) * sizeOf(device.of(dbias).type)));
+    if (!plan.addsUpBias) {
+        device.clear(*plan.dbias);
         TRY_VOID(device.queue.outcome());
         return true;
     }
     ReduceKernel sum;
-    sum.x = ownElements;
-    sum.made = device.of(dbias);
-    sum.count = nests->count; // of a few dimensions, there are always nests
+    sum.x = own;
+    sum.made = device.of(plan.dbias);
+    sum.count = nests->count;
     sum.outer = nests->outer;
     sum.inner = nests->inner;
-    TRY_VOID(device.queue.launch(sum, nests->outputs));
-    return true;
+    return launched(device.queue.launch(sum, nests->outputs));
 }
 
-Result<bool> launchConv(const DeviceCall &device)
+Result<bool> launchConv(const DeviceCall &device, const ConvolutionPlan &plan)
 {
-    const bool eight = device.compute() == DataType::Float8E4M3 || device.compute() == DataType::Float8E5M2;
+    const auto isTaken = [](const Elements &elements) {
+        return elements.data == nullptr || elements.type == DataType::Float32
+            || elements.type == DataType::BFloat16 || elements.type == DataType::Float16;
+    };
     for (std::size_t slot = 0; slot < device.call.inputs.size(); ++slot)
-        if (device.input(slot).data != nullptr && !isMultiplied(device.input(slot)))
+        if (!isTaken(device.input(slot)))
             return false;
     for (std::size_t slot = 0; slot < device.call.outputs.size(); ++slot)
-        if (device.output(slot).data != nullptr && !isMultiplied(device.output(slot)))
+        if (!isTaken(device.output(slot)))
             return false;
-    if (eight)
+    for (const PlannedConvolution &planned : plan.products)
+        if (!windowsOf(planned.conv.window))
+            return false;
+    if (device.compute() == DataType::Float8E4M3 || device.compute() == DataType::Float8E5M2)
         return false;
-    return device.call.op->direction == Direction::Forward ? launchConvForward(device)
-                                                           : launchConvBackward(device);
+    return plan.dy == nullptr ? launchConvForward(device, plan) : launchConvBackward(device, plan);
 }
 
-Pooling poolingOf(OperatorKind kind)
+Result<bool> launchPool(const DeviceCall &device, const PoolPlan &plan)
 {
-    return kind == OperatorKind::MaxPool    ? Pooling::Largest
-        : kind == OperatorKind::AveragePool ? Pooling::Average
-                                            : Pooling::Norm;
-}
-
-Result<bool> launchPool(const DeviceCall &device)
-{
-    const KernelCall &call = device.call;
-    const Attributes &attributes = call.op->attributes;
-    const Shape kernel = attributes.integers("kernel_shape");
-    const Pooling pooling = poolingOf(call.op->kind);
-    const bool countPadding = attributes.integer("count_include_pad") != 0;
-    const auto p = static_cast<double>(attributes.integer("p", 2));
-    if (call.op->direction == Direction::Forward) {
-        const Buffer *x = findInput(call, 0);
-        const Buffer *y = findOutput(call, 0);
-        if (y == nullptr)
-            return true;
-        if (x == nullptr)
-            return false;
-        const auto windows = windowsOf(windowGeometry(attributes, *x, *y, kernel));
-        if (!windows)
-            return false;
-        TRY_VOID(device.queue.launch(
-            PoolKernel{device.of(x), device.of(y), pooling, countPadding, p, *windows}, elementCount(*y)));
-        return true;
-    }
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *y = back.output();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return true;
-    const bool average = pooling == Pooling::Average;
-    if (dy == nullptr || (!average && (x == nullptr || y == nullptr)))
+    const auto windows = windowsOf(plan.windows);
+    if (!windows)
         return false;
-    const auto windows = windowsOf(windowGeometry(attributes, average ? *dx : *x, *dy, kernel));
-    const auto share = windowsOf(windowGeometry(attributes, *dx, *dy, kernel));
-    if (!windows || !share)
-        return false;
-    TRY_VOID(device.queue.launch(
-        PoolSlopeKernel{device.of(dy), average ? Elements{} : device.of(x),
-            average ? Elements{} : device.of(y), device.of(dx), pooling, countPadding, p, *windows, *share},
-        elementCount(*dx)));
-    return true;
+    const Elements x = device.of(plan.x);
+    const Elements y = device.of(plan.y);
+    if (plan.dy == nullptr)
+        return launched(device.queue.launch(PoolKernel{x, y, plan.rule, *windows}, elementCount(*plan.y)));
+    return launched(device.queue.launch(PoolSlopeKernel{device.of(plan.dy), x, y, device.of(plan.dx),
+                                            plan.rule, *windows, *windowsOf(plan.share)},
+        elementCount(*plan.dx)));
 }
 
 } // namespace
@@ -375,11 +315,11 @@ Result<bool> launchWindows(const DeviceCall &device)
     switch (device.call.op->kind) {
     case OperatorKind::Conv:
     case OperatorKind::ConvTranspose:
-        return launchConv(device);
+        return launchPlanned(device, planConvolution(device.call), launchConv);
     case OperatorKind::MaxPool:
     case OperatorKind::AveragePool:
     case OperatorKind::LpPool:
-        return launchPool(device);
+        return launchPlanned(device, planPool(device.call), launchPool);
     default:
         return false;
     }

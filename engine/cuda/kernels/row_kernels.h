@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/cuda/kernels/element_kernels.h"
+#include "engine/kernels/reductions/norm_rows.h"
 
 // Kernels of which a team of threads makes one row together. All of a team's threads come to each `meet`,
 // `sum` and `largest`.
@@ -101,8 +102,7 @@ PLANLOOM_INLINE void rowStatistics(const Team &team, const Elements &x, std::int
     inverse = static_cast<float>(1 / sqrt(team.sum(squares) / static_cast<double>(width) + epsilon));
 }
 
-/// As norm.cpp's normRowOf; with dy, normSlopeRowOf's dx. Scale and bias have an element of their own for
-/// each element of a row, or with `channels`, for each row modulo it.
+/// As norm.cpp's normRowOf; with dy, normSlopeRowOf's dx.
 struct NormKernel {
     Elements x{};
     Elements scale{}; ///< No data: 1.
@@ -110,14 +110,11 @@ struct NormKernel {
     Elements dy{};
     Elements made{}; ///< No data: only the statistics are wanted.
     float *statistics = nullptr; ///< Backward: mean and inverse of each row.
-    std::int64_t width = 1;
-    std::int64_t channels = 0;
-    bool centred = true;
-    double epsilon = 1e-5;
+    NormRows place{};
 
     PLANLOOM_INLINE std::int64_t affine(std::int64_t row, std::int64_t i) const
     {
-        return channels != 0 ? row % channels : i;
+        return place.affineOffset(row) + i * place.affineStep();
     }
     PLANLOOM_INLINE float scaleAt(std::int64_t row, std::int64_t i) const
     {
@@ -125,10 +122,11 @@ struct NormKernel {
     }
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t row) const
     {
+        const std::int64_t width = place.width;
         const std::int64_t begin = row * width;
         float mean = 0;
         float inverse = 0;
-        rowStatistics(team, x, begin, width, centred, epsilon, mean, inverse);
+        rowStatistics(team, x, begin, width, place.centred, place.epsilon, mean, inverse);
         if (dy.data == nullptr) {
             for (std::int64_t i = team.index(); i < width; i += team.size())
                 store(made, begin + i,
@@ -151,7 +149,7 @@ struct NormKernel {
         }
         const double count = static_cast<double>(width);
         const double sumG = team.sum(partG);
-        const float meanG = centred ? static_cast<float>(sumG / count) : 0.0f;
+        const float meanG = place.centred ? static_cast<float>(sumG / count) : 0.0f;
         const auto meanGH = static_cast<float>(team.sum(partGH) / count);
         for (std::int64_t i = team.index(); i < width; i += team.size())
             store(made, begin + i,
@@ -168,21 +166,20 @@ struct NormAffineKernel {
     Elements dy{};
     Elements made{};
     const float *statistics = nullptr; ///< Null: of the bias.
-    std::int64_t rows = 1;
-    std::int64_t width = 1;
-    std::int64_t channels = 0;
+    NormRows place{};
 
     template<typename Team> PLANLOOM_INLINE void operator()(const Team &team, std::int64_t which) const
     {
         double part = 0;
-        const std::int64_t rowsHere = channels != 0 ? (rows - which + channels - 1) / channels : rows;
-        const std::int64_t wide = channels != 0 ? width : 1;
-        for (std::int64_t i = team.index(); i < rowsHere * wide; i += team.size()) {
+        const std::int64_t channels = place.channels;
+        const std::int64_t rows = channels != 0 ? (place.rows - which + channels - 1) / channels : place.rows;
+        const std::int64_t wide = channels != 0 ? place.width : 1;
+        for (std::int64_t i = team.index(); i < rows * wide; i += team.size()) {
             const std::int64_t row = channels != 0 ? which + i / wide * channels : i;
-            const std::int64_t place = row * width + (channels != 0 ? i % wide : which);
+            const std::int64_t here = row * place.width + (channels != 0 ? i % wide : which);
             const float h =
-                statistics == nullptr ? 1.0f : (at(x, place) - statistics[2 * row]) * statistics[2 * row + 1];
-            part += static_cast<double>(at(dy, place) * h);
+                statistics == nullptr ? 1.0f : (at(x, here) - statistics[2 * row]) * statistics[2 * row + 1];
+            part += static_cast<double>(at(dy, here) * h);
         }
         const double sum = team.sum(part);
         if (team.index() == 0)

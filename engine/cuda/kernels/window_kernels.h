@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/cuda/kernels/device_code.h"
+#include "engine/kernels/movement/pooling.h"
 
 // Convolution and pooling, of which each thread makes one element.
 
@@ -116,15 +117,11 @@ struct FoldKernel {
     }
 };
 
-enum class Pooling : std::int32_t { Largest, Average, Norm };
-
 /// Element i of y, as pool.cpp's `pooled`.
 struct PoolKernel {
     Elements x{};
     Elements y{};
-    Pooling pooling{};
-    bool countPadding = false;
-    double p = 2; ///< Of the norm.
+    PoolRule rule{};
     DeviceWindows windows{};
 
     PLANLOOM_INLINE void operator()(std::int64_t i) const
@@ -139,14 +136,14 @@ struct PoolKernel {
                 continue;
             const float value = at(x, plane + offset);
             largest = value > largest || value != value ? value : largest;
-            sum += pooling == Pooling::Norm ? pow(fabs(static_cast<double>(value)), p)
-                                            : static_cast<double>(value);
+            sum += rule.pooling == Pooling::Norm ? pow(fabs(static_cast<double>(value)), rule.p)
+                                                 : static_cast<double>(value);
         }
         store(y, i,
-            pooling == Pooling::Largest ? largest
-                : pooling == Pooling::Average
-                ? static_cast<float>(sum / windows.divisorOf(window, countPadding))
-                : static_cast<float>(pow(sum, 1 / p)));
+            rule.pooling == Pooling::Largest ? largest
+                : rule.pooling == Pooling::Average
+                ? static_cast<float>(sum / windows.divisorOf(window, rule.countPadding))
+                : static_cast<float>(pow(sum, 1 / rule.p)));
     }
 };
 
@@ -157,9 +154,7 @@ struct PoolSlopeKernel {
     Elements x{}; ///< Not of averages; as is y.
     Elements y{};
     Elements made{};
-    Pooling pooling{};
-    bool countPadding = false;
-    double p = 2;
+    PoolRule rule{};
     DeviceWindows windows{}; ///< Over what x has; of averages, over dx.
     DeviceWindows share{}; ///< Over dx.
 
@@ -189,14 +184,15 @@ struct PoolSlopeKernel {
     PLANLOOM_INLINE double shareOf(
         std::int64_t plane, std::int64_t window, std::int64_t tap, std::int64_t offset) const
     {
-        if (pooling == Pooling::Average)
-            return 1 / windows.divisorOf(window, countPadding);
+        if (rule.pooling == Pooling::Average)
+            return 1 / windows.divisorOf(window, rule.countPadding);
         const float value = at(x, plane * windows.inCount + offset);
         const float result = at(y, plane * windows.outCount + window);
-        if (pooling == Pooling::Norm) {
+        if (rule.pooling == Pooling::Norm) {
             if (result == 0 || value == 0)
                 return 0;
-            const double size = pow(fabs(static_cast<double>(value)) / static_cast<double>(result), p - 1);
+            const double size =
+                pow(fabs(static_cast<double>(value)) / static_cast<double>(result), rule.p - 1);
             return value < 0 ? -size : size;
         }
         if (value != result)

@@ -58,33 +58,21 @@ template<typename T> struct Running {
 template<typename T> class Forward
 {
 public:
-    Forward(const KernelCall &call, const Buffer &q, const Buffer &k, const Buffer &v)
-        : m_tiles(call, q, k, masksOf(call))
-        , m_v(elements<const T>(v))
-        , m_width(v.shape.back())
-        , m_y(findOutput(call, 0))
-        , m_logSum(findOutput(call, 1))
-        , m_probabilities(findOutput(call, 2))
+    explicit Forward(const AttentionPlan &plan)
+        : m_plan(plan)
+        , m_tiles(plan)
+        , m_v(elements<const T>(*plan.v))
+        , m_width(plan.valueWidth)
         , m_scores(static_cast<std::size_t>(kTileQueries * kTileKeys))
         , m_sums(static_cast<std::size_t>(kTileQueries * m_width))
     {
     }
 
-    static std::vector<const Buffer *> masksOf(const KernelCall &call)
-    {
-        std::vector<const Buffer *> masks;
-        for (std::size_t slot = 3; slot < call.inputs.size(); ++slot)
-            masks.push_back(findInput(call, slot));
-        return masks;
-    }
-
-    const AttentionTiles<T> &tiles() const { return m_tiles; }
-
     void run(std::int64_t firstHead, std::int64_t lastHead)
     {
         for (std::int64_t head = firstHead; head < lastHead; ++head) {
-            for (std::int64_t i = 0; i < m_tiles.queries(); i += kTileQueries)
-                attend(head, tileAt(i, kTileQueries, m_tiles.queries()));
+            for (std::int64_t i = 0; i < m_plan.queries; i += kTileQueries)
+                attend(head, tileAt(i, kTileQueries, m_plan.queries));
         }
     }
 
@@ -95,7 +83,7 @@ private:
         m_running.largest.fill(kNothing<T>);
         m_running.sum.fill(0);
         const Range keys = m_tiles.keysOf(queries);
-        if (m_probabilities != nullptr)
+        if (m_plan.probabilities != nullptr)
             clearProbabilities(head, queries);
         for (std::int64_t j = keys.begin; j < keys.end; j += kTileKeys)
             addTile(head, queries, tileAt(j, kTileKeys, keys.end));
@@ -104,13 +92,13 @@ private:
 
     T *probabilitiesAt(std::int64_t head, std::int64_t query) const
     {
-        return elements<T>(*m_probabilities) + (head * m_tiles.queries() + query) * m_tiles.keys();
+        return elements<T>(*m_plan.probabilities) + (head * m_plan.queries + query) * m_plan.keys;
     }
 
     void clearProbabilities(std::int64_t head, Range queries)
     {
         T *begin = probabilitiesAt(head, queries.begin);
-        std::fill(begin, begin + queries.size() * m_tiles.keys(), T(0));
+        std::fill(begin, begin + queries.size() * m_plan.keys, T(0));
     }
 
     void addTile(std::int64_t head, Range queries, Range keys)
@@ -119,7 +107,7 @@ private:
         m_tiles.score(head, queries, keys, m_scores.data(), highest.data());
         for (std::int64_t i = 0; i < queries.size(); ++i) {
             T *row = m_scores.data() + i * keys.size();
-            if (m_probabilities != nullptr) // as scores, until all sums are known
+            if (m_plan.probabilities != nullptr) // as scores, until all sums are known
                 std::copy_n(row, keys.size(), probabilitiesAt(head, queries.begin + i) + keys.begin);
             const auto at = static_cast<std::size_t>(i);
             const T largest = std::max(m_running.largest[at], highest[at]);
@@ -140,27 +128,27 @@ private:
         }
         m_tiles.drop(head, queries, keys, m_scores.data());
         product<T>(queries.size(), m_width, keys.size(), m_scores.data(), {keys.size(), 1},
-            m_v + (m_tiles.keyHeadOf(head) * m_tiles.keys() + keys.begin) * m_width, {m_width, 1},
-            m_sums.data(), true);
+            m_v + (m_tiles.keyHeadOf(head) * m_plan.keys + keys.begin) * m_width, {m_width, 1}, m_sums.data(),
+            true);
     }
 
     void finish(std::int64_t head, Range queries, Range keys)
     {
         for (std::int64_t i = 0; i < queries.size(); ++i) {
             const auto at = static_cast<std::size_t>(i);
-            const std::int64_t row = head * m_tiles.queries() + queries.begin + i;
+            const std::int64_t row = head * m_plan.queries + queries.begin + i;
             const double sum = m_running.sum[at];
             const T share = sum == 0 ? T(0) : static_cast<T>(1 / sum);
-            if (m_y != nullptr) {
-                T *y = elements<T>(*m_y) + row * m_width;
+            if (m_plan.y != nullptr) {
+                T *y = elements<T>(*m_plan.y) + row * m_width;
                 std::copy_n(m_sums.data() + i * m_width, m_width, y);
                 scaleRow(y, m_width, share);
             }
-            if (m_logSum != nullptr) {
-                elements<T>(*m_logSum)[row] =
+            if (m_plan.logSum != nullptr) {
+                elements<T>(*m_plan.logSum)[row] =
                     sum == 0 ? kNothing<T> : m_running.largest[at] + static_cast<T>(std::log(sum));
             }
-            if (m_probabilities == nullptr)
+            if (m_plan.probabilities == nullptr)
                 continue;
             T *probabilities = probabilitiesAt(head, queries.begin + i) + keys.begin;
             if (sum != 0)
@@ -170,38 +158,30 @@ private:
         }
     }
 
+    const AttentionPlan &m_plan;
     AttentionTiles<T> m_tiles;
     const T *m_v;
     std::int64_t m_width;
-    const Buffer *m_y;
-    const Buffer *m_logSum;
-    const Buffer *m_probabilities;
     std::vector<T> m_scores; ///< [queries keys] of one tile.
     std::vector<T> m_sums; ///< [queries f]: weighted sums of values, not yet divided.
     Running<T> m_running{};
 };
 
 /// Heads that are worth a thread of their own, and share no keys with others.
-template<typename T> std::int64_t headsAtOnce(const AttentionTiles<T> &tiles)
+std::int64_t headsAtOnce(const AttentionPlan &plan)
 {
     constexpr std::int64_t kScores = std::int64_t{1} << 15;
-    const std::int64_t scores = std::max<std::int64_t>(1, tiles.queries() * tiles.keys());
-    const std::int64_t group = std::max<std::int64_t>(1, tiles.headsByKeys());
+    const std::int64_t scores = std::max<std::int64_t>(1, plan.queries * plan.keys);
+    const std::int64_t group = std::max<std::int64_t>(1, plan.group);
     return (std::max<std::int64_t>(1, kScores / scores) + group - 1) / group * group;
 }
 
-Result<void> attentionForward(const KernelCall &call)
+Result<void> attentionForward(const KernelCall &call, const AttentionPlan &plan)
 {
-    const Buffer *q = findInput(call, 0);
-    const Buffer *k = findInput(call, 1);
-    const Buffer *v = findInput(call, 2);
-    if (q == nullptr || k == nullptr || v == nullptr)
-        return missingSlot(call, "queries, keys and values");
-    return withFloat(call, q->dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, plan.q->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const Forward<T> first(call, *q, *k, *v);
-        forEachStretch(first.tiles().heads(), headsAtOnce(first.tiles()),
-            [&](auto begin, auto end) { Forward<T>(call, *q, *k, *v).run(begin, end); });
+        forEachStretch(
+            plan.heads, headsAtOnce(plan), [&](auto begin, auto end) { Forward<T>(plan).run(begin, end); });
         return {};
     });
 }
@@ -211,41 +191,38 @@ Result<void> attentionForward(const KernelCall &call)
 template<typename T> class Backward
 {
 public:
-    Backward(const KernelCall &call, const BackwardCall &back)
-        : m_tiles(call, *back.input(0), *back.input(1), masksOf(back))
-        , m_q(elements<const T>(*back.input(0)))
-        , m_k(elements<const T>(*back.input(1)))
-        , m_v(back.input(2) == nullptr ? nullptr : elements<const T>(*back.input(2)))
-        , m_dy(elements<const T>(*back.gradient()))
-        , m_y(back.output(0) == nullptr ? nullptr : elements<const T>(*back.output(0)))
-        , m_logSum(elements<const T>(*back.output(1)))
-        , m_probabilities(back.output(2) == nullptr ? nullptr : elements<const T>(*back.output(2)))
-        , m_width(back.input(0)->shape.back())
-        , m_valueWidth(back.gradient()->shape.back())
-        , m_dq(target(back, 0))
-        , m_dk(target(back, 1))
-        , m_dv(target(back, 2))
+    explicit Backward(const AttentionPlan &plan)
+        : m_plan(plan)
+        , m_tiles(plan)
+        , m_q(at<const T>(plan.q))
+        , m_k(at<const T>(plan.k))
+        , m_v(at<const T>(plan.v))
+        , m_dy(at<const T>(plan.dy))
+        , m_y(at<const T>(plan.y))
+        , m_logSum(at<const T>(plan.logSum))
+        , m_probabilities(at<const T>(plan.probabilities))
+        , m_dq(at<T>(plan.dq))
+        , m_dk(at<T>(plan.dk))
+        , m_dv(at<T>(plan.dv))
         , m_tile(static_cast<std::size_t>(kTileQueries * kTileKeys))
         , m_slope(m_tile.size())
         , m_kept(m_tiles.drops() ? m_tile.size() : 0)
     {
-        for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot) {
-            if (back.wanted(slot) != nullptr)
-                m_maskSums.push_back({slot - 3,
-                    std::vector<double>(static_cast<std::size_t>(elementCount(*back.wanted(slot))), 0.0)});
+        for (std::size_t mask = 0; mask < plan.masks.size(); ++mask) {
+            if (const Buffer *const gradient = plan.masks[mask].gradient)
+                m_maskSums.push_back(
+                    {mask, std::vector<double>(static_cast<std::size_t>(elementCount(*gradient)), 0.0)});
         }
     }
-
-    const AttentionTiles<T> &tiles() const { return m_tiles; }
 
     void run(std::int64_t firstHead, std::int64_t lastHead)
     {
         for (std::int64_t head = firstHead; head < lastHead; ++head) {
             normalise(head);
-            for (std::int64_t j = 0; j < m_tiles.keys(); j += kTileKeys) {
-                const Range keys = tileAt(j, kTileKeys, m_tiles.keys());
-                for (std::int64_t i = 0; i < m_tiles.queries(); i += kTileQueries) {
-                    const Range queries = tileAt(i, kTileQueries, m_tiles.queries());
+            for (std::int64_t j = 0; j < m_plan.keys; j += kTileKeys) {
+                const Range keys = tileAt(j, kTileKeys, m_plan.keys);
+                for (std::int64_t i = 0; i < m_plan.queries; i += kTileQueries) {
+                    const Range queries = tileAt(i, kTileQueries, m_plan.queries);
                     const Range seen = m_tiles.keysOf(queries);
                     const Range both{std::max(keys.begin, seen.begin), std::min(keys.end, seen.end)};
                     if (both.begin < both.end)
@@ -263,27 +240,15 @@ public:
     const std::vector<MaskSums> &maskSums() const { return m_maskSums; }
 
 private:
-    static std::vector<const Buffer *> masksOf(const BackwardCall &back)
+    template<typename E> static E *at(const Buffer *buffer)
     {
-        std::vector<const Buffer *> masks;
-        for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot)
-            masks.push_back(back.input(slot));
-        return masks;
+        return buffer == nullptr ? nullptr : elements<E>(*buffer);
     }
-
-    /// Where a gradient is added to; null if it is not wanted.
-    static T *target(const BackwardCall &back, std::size_t slot)
-    {
-        const Buffer *wanted = back.wanted(slot);
-        return wanted == nullptr ? nullptr : elements<T>(*wanted);
-    }
-
-    bool needsSlope() const { return m_dq != nullptr || m_dk != nullptr || !m_maskSums.empty(); }
 
     /// Of every query of a head: what probabilities are made of scores with, and D.
     void normalise(std::int64_t head)
     {
-        const std::int64_t queries = m_tiles.queries();
+        const std::int64_t queries = m_plan.queries;
         m_shift.resize(static_cast<std::size_t>(queries));
         m_share.assign(static_cast<std::size_t>(queries), T(1));
         m_dot.assign(static_cast<std::size_t>(queries), T(0));
@@ -291,13 +256,13 @@ private:
             const auto at = static_cast<std::size_t>(i);
             const std::int64_t row = head * queries + i;
             m_shift[at] = m_logSum[row];
-            if (m_probabilities == nullptr && m_tiles.hasAllKeys() && std::isfinite(m_shift[at])
+            if (m_probabilities == nullptr && m_plan.hasAllKeys() && std::isfinite(m_shift[at])
                 && std::fabs(static_cast<double>(m_shift[at])) > kExactLogSum)
                 normaliseExactly(head, i);
-            if (!needsSlope())
+            if (!m_plan.needsSlope())
                 continue;
-            m_dot[at] =
-                static_cast<T>(dot(m_dy + row * m_valueWidth, m_y + row * m_valueWidth, m_valueWidth));
+            m_dot[at] = static_cast<T>(
+                dot(m_dy + row * m_plan.valueWidth, m_y + row * m_plan.valueWidth, m_plan.valueWidth));
         }
     }
 
@@ -335,7 +300,7 @@ private:
             T *row = m_tile.data() + (i - queries.begin) * keys.size();
             const auto at = static_cast<std::size_t>(i);
             if (m_probabilities != nullptr)
-                std::copy_n(m_probabilities + (head * m_tiles.queries() + i) * m_tiles.keys() + keys.begin,
+                std::copy_n(m_probabilities + (head * m_plan.queries + i) * m_plan.keys + keys.begin,
                     keys.size(), row);
             else if (m_shift[at] == kNothing<T>)
                 std::fill(row, row + keys.size(), T(0));
@@ -349,9 +314,9 @@ private:
         makeProbabilities(head, queries, keys);
         const std::int64_t m = queries.size();
         const std::int64_t n = keys.size();
-        const std::int64_t keyRow = m_tiles.keyHeadOf(head) * m_tiles.keys() + keys.begin;
-        const std::int64_t queryRow = head * m_tiles.queries() + queries.begin;
-        const T *dy = m_dy + queryRow * m_valueWidth;
+        const std::int64_t keyRow = m_tiles.keyHeadOf(head) * m_plan.keys + keys.begin;
+        const std::int64_t queryRow = head * m_plan.queries + queries.begin;
+        const T *dy = m_dy + queryRow * m_plan.valueWidth;
         if (m_dv != nullptr) {
             const T *kept = m_tile.data();
             if (m_tiles.drops()) {
@@ -359,13 +324,13 @@ private:
                 m_tiles.drop(head, queries, keys, m_kept.data());
                 kept = m_kept.data();
             }
-            product<T>(
-                n, m_valueWidth, m, kept, {1, n}, dy, {m_valueWidth, 1}, m_dv + keyRow * m_valueWidth, true);
+            product<T>(n, m_plan.valueWidth, m, kept, {1, n}, dy, {m_plan.valueWidth, 1},
+                m_dv + keyRow * m_plan.valueWidth, true);
         }
-        if (!needsSlope())
+        if (!m_plan.needsSlope())
             return;
-        product<T>(m, n, m_valueWidth, dy, {m_valueWidth, 1}, m_v + keyRow * m_valueWidth, {1, m_valueWidth},
-            m_slope.data(), false);
+        product<T>(m, n, m_plan.valueWidth, dy, {m_plan.valueWidth, 1}, m_v + keyRow * m_plan.valueWidth,
+            {1, m_plan.valueWidth}, m_slope.data(), false);
         m_tiles.drop(head, queries, keys, m_slope.data());
         for (std::int64_t i = 0; i < m; ++i)
             slopeRow(m_tile.data() + i * n, m_slope.data() + i * n, n,
@@ -379,13 +344,14 @@ private:
             m_tiles.slopeOfCap(head, queries, keys, m_tile.data(), m_slope.data());
         scaleRow(m_slope.data(), m * n, m_tiles.scale());
         if (m_dq != nullptr)
-            product<T>(m, m_width, n, m_slope.data(), {n, 1}, m_k + keyRow * m_width, {m_width, 1},
-                m_dq + queryRow * m_width, true);
+            product<T>(m, m_plan.width, n, m_slope.data(), {n, 1}, m_k + keyRow * m_plan.width,
+                {m_plan.width, 1}, m_dq + queryRow * m_plan.width, true);
         if (m_dk != nullptr)
-            product<T>(n, m_width, m, m_slope.data(), {1, n}, m_q + queryRow * m_width, {m_width, 1},
-                m_dk + keyRow * m_width, true);
+            product<T>(n, m_plan.width, m, m_slope.data(), {1, n}, m_q + queryRow * m_plan.width,
+                {m_plan.width, 1}, m_dk + keyRow * m_plan.width, true);
     }
 
+    const AttentionPlan &m_plan;
     AttentionTiles<T> m_tiles;
     const T *m_q;
     const T *m_k;
@@ -394,8 +360,6 @@ private:
     const T *m_y;
     const T *m_logSum;
     const T *m_probabilities; ///< Null where they are made anew.
-    std::int64_t m_width;
-    std::int64_t m_valueWidth;
     T *m_dq;
     T *m_dk;
     T *m_dv;
@@ -408,31 +372,22 @@ private:
     std::vector<T> m_dot{}; ///< By query of the head: D.
 };
 
-Result<void> attentionBackward(const KernelCall &call)
+Result<void> attentionBackward(const KernelCall &call, const AttentionPlan &plan)
 {
-    const BackwardCall back(call);
-    bool slope = back.wanted(0) != nullptr || back.wanted(1) != nullptr;
-    for (std::size_t slot = 3; slot < back.forwardInputs(); ++slot)
-        slope = slope || back.wanted(slot) != nullptr;
-    if (!slope && back.wanted(2) == nullptr)
-        return {};
-    if (back.gradient() == nullptr || back.input(0) == nullptr || back.input(1) == nullptr
-        || back.output(1) == nullptr || (slope && (back.input(2) == nullptr || back.output(0) == nullptr)))
-        return missingSlot(call, "a gradient, a saved input or a saved output");
-    return withFloat(call, back.gradient()->dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (const std::size_t slot : {0, 1, 2})
-            if (const Buffer *const wanted = back.wanted(slot))
+        for (const Buffer *const wanted : {plan.dq, plan.dk, plan.dv})
+            if (wanted != nullptr)
                 fillZero(*wanted);
-        Backward<T> whole(call, back);
+        Backward<T> whole(plan);
         if (whole.maskSums().empty()) {
-            forEachStretch(whole.tiles().heads(), headsAtOnce(whole.tiles()),
-                [&](auto begin, auto end) { Backward<T>(call, back).run(begin, end); });
+            forEachStretch(plan.heads, headsAtOnce(plan),
+                [&](auto begin, auto end) { Backward<T>(plan).run(begin, end); });
             return {};
         }
-        whole.run(0, whole.tiles().heads()); // masks may be shared by all heads
+        whole.run(0, plan.heads); // masks may be shared by all heads
         for (const auto &[mask, sums] : whole.maskSums())
-            storeSums<T>(sums, *back.wanted(mask + 3));
+            storeSums<T>(sums, *plan.masks[mask].gradient);
         return {};
     });
 }
@@ -441,8 +396,8 @@ Result<void> attentionBackward(const KernelCall &call)
 
 void addAttentionKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Attention, Direction::Forward, attentionForward);
-    table.add(OperatorKind::Attention, Direction::Backward, attentionBackward);
+    table.add(OperatorKind::Attention, Direction::Forward, planned<planAttention, attentionForward>);
+    table.add(OperatorKind::Attention, Direction::Backward, planned<planAttention, attentionBackward>);
 }
 
 } // namespace planloom

@@ -1,7 +1,7 @@
 #include "engine/kernels/attention/attention_tile.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
-#include "engine/kernels/iteration.h"
+#include "engine/kernels/kernel_call.h"
 #include "engine/kernels/products/gemm.h"
 
 #include <algorithm>
@@ -153,64 +153,28 @@ void slopeRow(const double *probabilities, double *slope, std::int64_t count, do
 }
 
 template<typename T>
-AttentionTiles<T>::AttentionTiles(
-    const KernelCall &call, const Buffer &q, const Buffer &k, const std::vector<const Buffer *> &masks)
-    : m_q(elements<const T>(q))
-    , m_k(elements<const T>(k))
-    , m_ratio(call.op->attributes.real("dropout"))
-    , m_draw(call.seed, call.op->attributes.integer("seed"), m_ratio)
+AttentionTiles<T>::AttentionTiles(const AttentionPlan &plan)
+    : m_plan(plan)
+    , m_drawn(firstsOf(plan.drawn))
+    , m_scale(static_cast<T>(plan.scale))
+    , m_softcap(static_cast<T>(plan.softcap))
+    , m_maskedScore(static_cast<T>(plan.maskedScore))
 {
-    const std::size_t rank = q.shape.size();
-    m_queries = q.shape[rank - 2];
-    m_keys = k.shape[rank - 2];
-    m_width = q.shape[rank - 1];
-    m_group = k.shape[rank - 3] == 0 ? 1 : q.shape[rank - 3] / k.shape[rank - 3];
-    m_firstQuery = firstOf(q, rank - 2);
-    m_firstKey = firstOf(k, rank - 2);
-    m_allKeys = wholeExtent(k, rank - 2);
-    const Attributes &attributes = call.op->attributes;
-    m_reach = attentionReach(attributes);
-    m_scale = static_cast<T>(attributes.real("scale", 1));
-    m_softcap = static_cast<T>(attributes.real("softcap"));
-    m_maskedScore = attributes.has("masked_score") ? static_cast<T>(attributes.real("masked_score"))
-                                                   : -std::numeric_limits<T>::infinity();
-
-    Shape scores(q.shape.begin(), q.shape.end() - 1);
-    scores.push_back(m_keys);
-    Shape whole;
-    for (std::size_t d = 0; d + 1 < rank; ++d)
-        whole.push_back(wholeExtent(q, d));
-    whole.push_back(m_allKeys);
-    const Shape drawStrides = denseStrides(whole);
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d + 2 < rank; ++d) {
-        m_heads *= q.shape[d];
-        first += firstOf(q, d) * drawStrides[d];
-    }
-    m_drawn = firstsOf(q.shape, drawStrides);
     for (std::int64_t &drawn : m_drawn)
-        drawn += first;
-    for (const Buffer *buffer : masks) {
-        Mask mask{buffer};
-        if (buffer != nullptr) {
-            const Shape strides = broadcastStrides(buffer->shape, scores);
-            mask.row = strides[rank - 2];
-            mask.column = strides[rank - 1];
-            mask.first = firstsOf(q.shape, strides);
-        }
-        m_masks.push_back(std::move(mask));
-    }
+        drawn += plan.firstDrawn;
+    for (const AttentionPlan::Mask &mask : plan.masks)
+        m_masks.push_back(
+            mask.buffer == nullptr ? std::nullopt : std::optional(Mask{mask, firstsOf(mask.heads)}));
 }
 
-template<typename T>
-std::vector<std::int64_t> AttentionTiles<T>::firstsOf(const Shape &q, const Shape &strides)
+template<typename T> std::vector<std::int64_t> AttentionTiles<T>::firstsOf(const Shape &strides) const
 {
     std::vector<std::int64_t> firsts{0};
-    for (std::size_t d = 0; d + 2 < q.size(); ++d) {
+    for (std::size_t d = 0; d < strides.size(); ++d) {
         std::vector<std::int64_t> next;
-        next.reserve(firsts.size() * static_cast<std::size_t>(q[d]));
+        next.reserve(firsts.size() * static_cast<std::size_t>(m_plan.leading[d]));
         for (const std::int64_t outer : firsts) {
-            for (std::int64_t i = 0; i < q[d]; ++i)
+            for (std::int64_t i = 0; i < m_plan.leading[d]; ++i)
                 next.push_back(outer + i * strides[d]);
         }
         firsts = std::move(next);
@@ -221,10 +185,10 @@ std::vector<std::int64_t> AttentionTiles<T>::firstsOf(const Shape &q, const Shap
 template<typename T> Range AttentionTiles<T>::keysOf(Range queries) const
 {
     // Both ends move on with the query.
-    const Range first = m_reach.keysOf(m_firstQuery + queries.begin, m_allKeys);
-    const Range last = m_reach.keysOf(m_firstQuery + queries.end - 1, m_allKeys);
-    const std::int64_t end = std::clamp(last.end - m_firstKey, std::int64_t{0}, m_keys);
-    return {std::clamp(first.begin - m_firstKey, std::int64_t{0}, end), end};
+    const Range first = m_plan.reach.keysOf(m_plan.firstQuery + queries.begin, m_plan.allKeys);
+    const Range last = m_plan.reach.keysOf(m_plan.firstQuery + queries.end - 1, m_plan.allKeys);
+    const std::int64_t end = std::clamp(last.end - m_plan.firstKey, std::int64_t{0}, m_plan.keys);
+    return {std::clamp(first.begin - m_plan.firstKey, std::int64_t{0}, end), end};
 }
 
 template<typename T>
@@ -234,12 +198,12 @@ void AttentionTiles<T>::multiplyKeys(std::int64_t head, Range queries, Range key
     MatrixProduct<T> product;
     product.m = queries.size();
     product.n = count;
-    product.k = m_width;
-    product.a = m_q + (head * m_queries + queries.begin) * m_width;
-    product.aRow = m_width;
-    product.b = m_k + (keyHeadOf(head) * m_keys + keys.begin) * m_width;
+    product.k = m_plan.width;
+    product.a = elements<const T>(*m_plan.q) + (head * m_plan.queries + queries.begin) * m_plan.width;
+    product.aRow = m_plan.width;
+    product.b = elements<const T>(*m_plan.k) + (keyHeadOf(head) * m_plan.keys + keys.begin) * m_plan.width;
     product.bRow = 1;
-    product.bColumn = m_width;
+    product.bColumn = m_plan.width;
     product.c = tile;
     product.cRow = count;
     multiply(std::move(product));
@@ -267,22 +231,22 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
         T *row = tile + (i - queries.begin) * count;
         scaleRow(row, count, isCapped() ? m_softcap : m_scale);
-        for (const Mask &mask : m_masks) {
-            if (mask.isAdditive())
-                addToRow(row,
-                    maskRow(elements<const T>(*mask.buffer) + mask.at(head, i), mask.column, keys, spread),
+        for (const auto &mask : m_masks) {
+            if (mask && !mask->isBoolean())
+                addToRow(row, maskRow(mask->template rowOf<T>(head, i), mask->planned.column, keys, spread),
                     count);
         }
-        for (const Mask &mask : m_masks) {
-            if (mask.isBoolean())
+        for (const auto &mask : m_masks) {
+            if (mask && mask->isBoolean())
                 hideRow(row,
-                    maskRow(elements<const std::uint8_t>(*mask.buffer) + mask.at(head, i), mask.column, keys,
-                        spreadBits),
+                    maskRow(
+                        mask->template rowOf<std::uint8_t>(head, i), mask->planned.column, keys, spreadBits),
                     count, m_maskedScore);
         }
-        const Range seen = m_reach.keysOf(m_firstQuery + i, m_allKeys);
-        const std::int64_t begin = std::clamp(seen.begin - m_firstKey - keys.begin, std::int64_t{0}, count);
-        const std::int64_t end = std::clamp(seen.end - m_firstKey - keys.begin, begin, count);
+        const Range seen = m_plan.reach.keysOf(m_plan.firstQuery + i, m_plan.allKeys);
+        const std::int64_t begin =
+            std::clamp(seen.begin - m_plan.firstKey - keys.begin, std::int64_t{0}, count);
+        const std::int64_t end = std::clamp(seen.end - m_plan.firstKey - keys.begin, begin, count);
         std::fill(row, row + begin, -std::numeric_limits<T>::infinity());
         std::fill(row + end, row + count, -std::numeric_limits<T>::infinity());
         highest[i - queries.begin] = largestOf(row + begin, end - begin);
@@ -292,30 +256,31 @@ void AttentionTiles<T>::score(std::int64_t head, Range queries, Range keys, T *t
 template<typename T>
 std::int64_t AttentionTiles<T>::drawnAt(std::int64_t head, std::int64_t query, std::int64_t key) const
 {
-    return m_drawn[static_cast<std::size_t>(head)] + (m_firstQuery + query) * m_allKeys + m_firstKey + key;
+    return m_drawn[static_cast<std::size_t>(head)] + (m_plan.firstQuery + query) * m_plan.allKeys
+        + m_plan.firstKey + key;
 }
 
 template<typename T> void AttentionTiles<T>::drop(std::int64_t head, Range queries, Range keys, T *tile) const
 {
     if (!drops())
         return;
-    const T enlarged = static_cast<T>(1 / (1 - m_ratio));
+    const T enlarged = static_cast<T>(1 / (1 - m_plan.dropout));
     for (std::int64_t i = queries.begin; i < queries.end; ++i)
-        dropRow(tile + (i - queries.begin) * keys.size(), keys.size(), m_draw.key, m_draw.bound,
+        dropRow(tile + (i - queries.begin) * keys.size(), keys.size(), m_plan.draw.key, m_plan.draw.bound,
             static_cast<std::uint64_t>(drawnAt(head, i, keys.begin)), enlarged);
 }
 
 template<typename T>
 void AttentionTiles<T>::clearFixed(std::int64_t head, Range queries, Range keys, T *tile) const
 {
-    for (const Mask &mask : m_masks) {
-        if (!mask.isBoolean())
+    for (const auto &mask : m_masks) {
+        if (!mask || !mask->isBoolean())
             continue;
         for (std::int64_t i = queries.begin; i < queries.end; ++i) {
-            const auto *shown = elements<const std::uint8_t>(*mask.buffer) + mask.at(head, i);
+            const auto *shown = mask->template rowOf<std::uint8_t>(head, i);
             T *row = tile + (i - queries.begin) * keys.size();
             for (std::int64_t j = keys.begin; j < keys.end; ++j)
-                row[j - keys.begin] = shown[j * mask.column] != 0 ? row[j - keys.begin] : T(0);
+                row[j - keys.begin] = shown[j * mask->planned.column] != 0 ? row[j - keys.begin] : T(0);
         }
     }
 }
@@ -324,12 +289,12 @@ template<typename T>
 void AttentionTiles<T>::addToMask(
     std::size_t index, std::int64_t head, Range queries, Range keys, const T *tile, double *sums) const
 {
-    const Mask &mask = m_masks[index];
+    const Mask &mask = *m_masks[index];
     for (std::int64_t i = queries.begin; i < queries.end; ++i) {
         double *to = sums + mask.at(head, i);
         const T *row = tile + (i - queries.begin) * keys.size();
         for (std::int64_t j = keys.begin; j < keys.end; ++j)
-            to[j * mask.column] += static_cast<double>(row[j - keys.begin]);
+            to[j * mask.planned.column] += static_cast<double>(row[j - keys.begin]);
     }
 }
 

@@ -1,7 +1,7 @@
-#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
+#include "engine/kernels/movement/pick_plans.h"
 
 #include <vector>
 
@@ -16,10 +16,9 @@ struct Partner {
     int sign = 1;
 };
 
-std::vector<Partner> partners(const Operator &op, std::int64_t width)
+std::vector<Partner> partners(bool interleaved, std::int64_t width)
 {
     std::vector<Partner> made(static_cast<std::size_t>(width));
-    const bool interleaved = op.attributes.integer("interleaved") != 0;
     const std::int64_t half = width / 2;
     for (std::int64_t i = 0; i < width; ++i) {
         const bool first = interleaved ? i % 2 == 0 : i < half;
@@ -46,36 +45,20 @@ Angles anglesOf(const Shape &x, const Shape &cosine, const Shape &sine)
         LoopNest<3>(rows, {denseStrides(x), cosStrides, sinStrides}), cosStrides.back(), sinStrides.back()};
 }
 
-Result<void> checkWidth(const KernelCall &call, const Shape &x)
+Result<void> rotaryForward(const KernelCall &call, const RotaryPlan &plan)
 {
-    if (x.empty() || x.back() % 2 != 0)
-        return invalidInput(call,
-            "operator " + call.op->name + " rotates pairs, but its last dimension is odd in " + toString(x));
-    return {};
-}
-
-Result<void> rotaryForward(const KernelCall &call)
-{
-    const Buffer *x = findInput(call, 0);
-    const Buffer *cosine = findInput(call, 1);
-    const Buffer *sine = findInput(call, 2);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr || cosine == nullptr || sine == nullptr)
-        return missingSlot(call, "its three inputs");
-    TRY_VOID(checkWidth(call, x->shape));
-    const std::int64_t width = x->shape.back();
-    const auto partner = partners(*call.op, width);
-    const Angles angles = anglesOf(x->shape, cosine->shape, sine->shape);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    const Shape &shape = plan.x->shape;
+    const std::int64_t width = shape.back();
+    const auto partner = partners(plan.interleaved, width);
+    const Angles angles = anglesOf(shape, plan.cosine->shape, plan.sine->shape);
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             for (std::int64_t r = 0; r < count; ++r) {
-                const T *from = elements<const T>(*x) + at[0] + r * steps[0];
-                const T *c = elements<const T>(*cosine) + at[1] + r * steps[1];
-                const T *s = elements<const T>(*sine) + at[2] + r * steps[2];
-                T *to = elements<T>(*y) + at[0] + r * steps[0];
+                const T *from = elements<const T>(*plan.x) + at[0] + r * steps[0];
+                const T *c = elements<const T>(*plan.cosine) + at[1] + r * steps[1];
+                const T *s = elements<const T>(*plan.sine) + at[2] + r * steps[2];
+                T *to = elements<T>(*plan.made) + at[0] + r * steps[0];
                 for (std::int64_t i = 0; i < width; ++i) {
                     const Partner &p = partner[static_cast<std::size_t>(i)];
                     to[i] = from[i] * c[i * angles.cosStep]
@@ -87,36 +70,25 @@ Result<void> rotaryForward(const KernelCall &call)
     });
 }
 
-Result<void> rotaryBackward(const KernelCall &call)
+Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *cosine = back.input(1);
-    const Buffer *sine = back.input(2);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dcos = back.wanted(1);
-    const Buffer *dsin = back.wanted(2);
-    if (dx == nullptr && dcos == nullptr && dsin == nullptr)
-        return {};
-    if (dy == nullptr || (dx != nullptr && (cosine == nullptr || sine == nullptr))
-        || ((dcos != nullptr || dsin != nullptr) && x == nullptr))
-        return missingSlot(call, "a gradient or a saved input");
-    TRY_VOID(checkWidth(call, dy->shape));
+    const Buffer *dy = plan.x;
+    const Buffer *dcos = plan.dcos;
+    const Buffer *dsin = plan.dsin;
     const std::int64_t width = dy->shape.back();
-    const auto partner = partners(*call.op, width);
+    const auto partner = partners(plan.interleaved, width);
     return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        if (dx != nullptr) {
+        if (plan.made != nullptr) {
             // Element i takes its partner's value with a sign; so the partner gets i's gradient with that
             // sign.
-            const Angles angles = anglesOf(dy->shape, cosine->shape, sine->shape);
+            const Angles angles = anglesOf(dy->shape, plan.cosine->shape, plan.sine->shape);
             angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
                 for (std::int64_t r = 0; r < count; ++r) {
                     const T *gradient = elements<const T>(*dy) + at[0] + r * steps[0];
-                    const T *c = elements<const T>(*cosine) + at[1] + r * steps[1];
-                    const T *s = elements<const T>(*sine) + at[2] + r * steps[2];
-                    T *to = elements<T>(*dx) + at[0] + r * steps[0];
+                    const T *c = elements<const T>(*plan.cosine) + at[1] + r * steps[1];
+                    const T *s = elements<const T>(*plan.sine) + at[2] + r * steps[2];
+                    T *to = elements<T>(*plan.made) + at[0] + r * steps[0];
                     for (std::int64_t i = 0; i < width; ++i) {
                         const Partner &p = partner[static_cast<std::size_t>(i)];
                         to[i] = gradient[i] * c[i * angles.cosStep]
@@ -134,7 +106,7 @@ Result<void> rotaryBackward(const KernelCall &call)
         angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             for (std::int64_t r = 0; r < count; ++r) {
                 const T *gradient = elements<const T>(*dy) + at[0] + r * steps[0];
-                const T *value = elements<const T>(*x) + at[0] + r * steps[0];
+                const T *value = elements<const T>(*plan.value) + at[0] + r * steps[0];
                 for (std::int64_t i = 0; i < width; ++i) {
                     const Partner &p = partner[static_cast<std::size_t>(i)];
                     if (dcos != nullptr)
@@ -158,8 +130,8 @@ Result<void> rotaryBackward(const KernelCall &call)
 
 void addRotaryKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Rotary, Direction::Forward, rotaryForward);
-    table.add(OperatorKind::Rotary, Direction::Backward, rotaryBackward);
+    table.add(OperatorKind::Rotary, Direction::Forward, planned<planRotary, rotaryForward>);
+    table.add(OperatorKind::Rotary, Direction::Backward, planned<planRotary, rotaryBackward>);
 }
 
 } // namespace planloom

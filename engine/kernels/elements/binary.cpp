@@ -1,4 +1,5 @@
 #include "engine/kernels/elements/binary_functions.h"
+#include "engine/kernels/elements/element_plans.h"
 #include "engine/kernels/elements/vector_math.h"
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
@@ -198,32 +199,23 @@ template<typename T> void store(const std::vector<double> &sums, T *to)
         to[i] = static_cast<T>(sums[i]);
 }
 
-template<typename Function, int Side, typename T>
-Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
+template<typename Function, int Side, typename T> Result<void> gradientOf(const KernelCall &call)
 {
-    const Buffer *target = back.wanted(Side);
-    if (target == nullptr)
+    TRY(const auto plan, planBinarySlope(call, Function::kSlopeNeeds[Side], Side));
+    if (!plan)
         return {};
-    const Buffer &dy = *back.gradient();
-    const Buffer *a = back.input(0);
-    const Buffer *b = back.input(1);
-    constexpr int needs = Function::kSlopeNeeds[Side];
-    if (((needs & kOnlyA) != 0 && a == nullptr) || ((needs & kOnlyB) != 0 && b == nullptr))
-        return missingSlot(call, "a saved input");
+    const Buffer &dy = *plan->dy;
+    const Buffer *target = plan->made;
     // An operand that the slope does not depend on is replaced by a constant.
     const T one(1);
-    const bool useA = (needs & kOnlyA) != 0;
-    const bool useB = (needs & kOnlyB) != 0;
     std::vector<T> storageA;
     std::vector<T> storageB;
-    const T *dataA = useA ? valuesAs<T>(*a, dy.dataType, storageA) : &one;
-    const T *dataB = useB ? valuesAs<T>(*b, dy.dataType, storageB) : &one;
-    const Shape still(dy.shape.size(), 0);
-    const bool direct = target->shape == dy.shape;
+    const T *dataA = plan->a != nullptr ? valuesAs<T>(*plan->a, dy.dataType, storageA) : &one;
+    const T *dataB = plan->b != nullptr ? valuesAs<T>(*plan->b, dy.dataType, storageB) : &one;
+    const bool direct = !plan->isSum();
     std::vector<double> sums(direct ? 0 : static_cast<std::size_t>(elementCount(*target)), 0.0);
-    const LoopNest<4> nest(dy.shape,
-        {denseStrides(dy.shape), useA ? broadcastStrides(a->shape, dy.shape) : still,
-            useB ? broadcastStrides(b->shape, dy.shape) : still, broadcastStrides(target->shape, dy.shape)});
+    const LoopNest<4> nest(
+        dy.shape, {denseStrides(dy.shape), plan->stridesA, plan->stridesB, plan->stridesMade});
     const auto row = [&](const auto &at, std::int64_t count, const auto &steps) {
         BinaryLoops<Function>::template slope<Side>(elements<const T>(dy) + at[0], dataA + at[1], steps[1],
             dataB + at[2], steps[2], direct ? elements<T>(*target) + at[3] : nullptr,
@@ -240,14 +232,12 @@ Result<void> gradientOf(const KernelCall &call, const BackwardCall &back)
 
 template<typename Function> Result<void> binaryBackward(const KernelCall &call)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    if (dy == nullptr)
+    if (findInput(call, 0) == nullptr)
         return missingSlot(call, "a gradient");
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        TRY_VOID((gradientOf<Function, 0, T>(call, back)));
-        return gradientOf<Function, 1, T>(call, back);
+        TRY_VOID((gradientOf<Function, 0, T>(call)));
+        return gradientOf<Function, 1, T>(call);
     });
 }
 
@@ -286,45 +276,44 @@ Result<void> whereForward(const KernelCall &call)
     });
 }
 
-Result<void> whereBackward(const KernelCall &call)
+/// The gradient of what a Where takes where its condition is true (side 1), or false.
+Result<void> whereSlope(const KernelCall &call, std::size_t side)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *condition = back.input(0);
-    if (dy == nullptr || condition == nullptr)
-        return missingSlot(call, "a gradient or its condition");
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    TRY(const auto plan, planWhereSlope(call, side));
+    if (!plan)
+        return {};
+    return withFloat(call, plan->dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (const std::size_t side : {std::size_t{1}, std::size_t{2}}) {
-            const Buffer *target = back.wanted(side);
-            if (target == nullptr)
-                continue;
-            const bool whenTrue = side == 1;
-            const bool direct = target->shape == dy->shape;
-            std::vector<double> sums(direct ? 0 : static_cast<std::size_t>(elementCount(*target)), 0.0);
-            const LoopNest<3> nest(dy->shape,
-                {broadcastStrides(condition->shape, dy->shape), denseStrides(dy->shape),
-                    broadcastStrides(target->shape, dy->shape)});
-            nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-                const std::uint8_t *c = elements<const std::uint8_t>(*condition) + at[0];
-                const T *from = elements<const T>(*dy) + at[1];
-                if (direct) {
-                    T *to = elements<T>(*target) + at[2];
-                    for (std::int64_t i = 0; i < count; ++i)
-                        to[i] = (c[i * steps[0]] != 0) == whenTrue ? from[i] : T(0);
-                    return;
-                }
-                double *to = sums.data() + at[2];
-                for (std::int64_t i = 0; i < count; ++i) {
-                    if ((c[i * steps[0]] != 0) == whenTrue)
-                        to[i * steps[2]] += static_cast<double>(from[i]);
-                }
-            });
-            if (!direct)
-                store(sums, elements<T>(*target));
-        }
+        const bool whenTrue = side == 1;
+        const bool direct = !plan->isSum();
+        std::vector<double> sums(direct ? 0 : static_cast<std::size_t>(elementCount(*plan->made)), 0.0);
+        const LoopNest<3> nest(
+            plan->dy->shape, {plan->stridesA, denseStrides(plan->dy->shape), plan->stridesMade});
+        nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+            const std::uint8_t *c = elements<const std::uint8_t>(*plan->a) + at[0];
+            const T *from = elements<const T>(*plan->dy) + at[1];
+            if (direct) {
+                T *to = elements<T>(*plan->made) + at[2];
+                for (std::int64_t i = 0; i < count; ++i)
+                    to[i] = (c[i * steps[0]] != 0) == whenTrue ? from[i] : T(0);
+                return;
+            }
+            double *to = sums.data() + at[2];
+            for (std::int64_t i = 0; i < count; ++i) {
+                if ((c[i * steps[0]] != 0) == whenTrue)
+                    to[i * steps[2]] += static_cast<double>(from[i]);
+            }
+        });
+        if (!direct)
+            store(sums, elements<T>(*plan->made));
         return {};
     });
+}
+
+Result<void> whereBackward(const KernelCall &call)
+{
+    TRY_VOID(whereSlope(call, 1));
+    return whereSlope(call, 2);
 }
 
 template<typename Function> void addBinary(KernelTable &table, OperatorKind kind)

@@ -4,7 +4,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/movement/draw.h"
+#include "engine/kernels/movement/pick_plans.h"
 
 #include <cmath>
 #include <cstring>
@@ -62,26 +62,17 @@ Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
 }
 
 /// Cast and Identity; an Identity's types are the same.
-Result<void> castForward(const KernelCall &call)
+Result<void> castAll(const KernelCall &call)
 {
-    const Buffer *x = findInput(call, 0);
+    const Buffer *x = findInput(call, 0); // of the backward pass, the gradient
     const Buffer *y = findOutput(call, 0);
     if (y == nullptr)
         return {};
+    const bool forward = call.op->direction == Direction::Forward;
     if (x == nullptr)
-        return elementCount(*y) == 0 ? Result<void>{} : missingSlot(call, "its input");
+        return forward && elementCount(*y) == 0 ? Result<void>{}
+                                                : missingSlot(call, forward ? "its input" : "a gradient");
     return cast(call, *x, *y);
-}
-
-Result<void> castBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (back.gradient() == nullptr)
-        return missingSlot(call, "a gradient");
-    return cast(call, *back.gradient(), *dx);
 }
 
 Result<void> notForward(const KernelCall &call)
@@ -130,41 +121,30 @@ PLANLOOM_HOT void dropRun(const float *x, float *y, std::int64_t count, std::uin
     }
 }
 
-/// y = x / (1 - ratio) where element i of the whole pTensor is kept, else 0. `place` says where the part
-/// lies.
-Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, const Buffer &place)
+Result<void> drop(const KernelCall &call, const DropoutPlan &plan)
 {
-    const double ratio = call.op->attributes.real("ratio", 0.5);
-    if (ratio <= 0) {
-        std::memmove(y.data, x.data, byteCount(y));
+    if (plan.ratio <= 0) {
+        std::memmove(plan.made->data, plan.x->data, byteCount(*plan.made));
         return {};
     }
-    const DropoutDraw draw(call.seed, call.op->attributes.integer("seed"), ratio);
-    const std::size_t rank = place.shape.size();
-    Shape whole(rank);
-    std::int64_t first = 0;
-    for (std::size_t d = 0; d < rank; ++d)
-        whole[d] = wholeExtent(place, d);
-    const Shape wholeStrides = denseStrides(whole);
-    for (std::size_t d = 0; d < rank; ++d)
-        first += firstOf(place, d) * wholeStrides[d];
-    return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const T scale = ratio >= 1 ? T(0) : static_cast<T>(1 / (1 - ratio));
-        const T *from = elements<const T>(x);
-        T *to = elements<T>(y);
-        const LoopNest<2> nest(place.shape, {denseStrides(place.shape), wholeStrides});
+        const DropoutDraw &draw = plan.draw;
+        const auto scale = static_cast<T>(plan.scale());
+        const T *from = elements<const T>(*plan.x);
+        T *to = elements<T>(*plan.made);
+        const LoopNest<2> nest(plan.made->shape, {denseStrides(plan.made->shape), plan.strides});
         nest.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             if constexpr (std::is_same_v<T, float>) {
                 if (steps[0] == 1 && steps[1] == 1) {
                     dropRun(from + at[0], to + at[0], count, draw.key,
-                        static_cast<std::uint64_t>(first + at[1]), draw.bound, scale);
+                        static_cast<std::uint64_t>(plan.first + at[1]), draw.bound, scale);
                     return;
                 }
             }
             for (std::int64_t i = 0; i < count; ++i) {
                 const std::int64_t here = at[0] + i * steps[0];
-                const auto index = static_cast<std::uint64_t>(first + at[1] + i * steps[1]);
+                const auto index = static_cast<std::uint64_t>(plan.first + at[1] + i * steps[1]);
                 to[here] = keeps(draw.key, draw.bound, index) ? from[here] * scale : T(0);
             }
         });
@@ -172,41 +152,19 @@ Result<void> drop(const KernelCall &call, const Buffer &x, const Buffer &y, cons
     });
 }
 
-Result<void> dropoutForward(const KernelCall &call)
-{
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return drop(call, *x, *y, *y);
-}
-
-Result<void> dropoutBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (back.gradient() == nullptr)
-        return missingSlot(call, "a gradient");
-    return drop(call, *back.gradient(), *dx, *back.gradient());
-}
-
 } // namespace
 
 void addCastKernels(KernelTable &table)
 {
     for (const OperatorKind kind : {OperatorKind::Cast, OperatorKind::Identity}) {
-        table.add(kind, Direction::Forward, castForward);
-        table.add(kind, Direction::Backward, castBackward);
+        table.add(kind, Direction::Forward, castAll);
+        table.add(kind, Direction::Backward, castAll);
     }
     table.add(OperatorKind::Not, Direction::Forward, notForward);
     table.add(OperatorKind::IsInf, Direction::Forward, classify<true>);
     table.add(OperatorKind::IsNaN, Direction::Forward, classify<false>);
-    table.add(OperatorKind::Dropout, Direction::Forward, dropoutForward);
-    table.add(OperatorKind::Dropout, Direction::Backward, dropoutBackward);
+    table.add(OperatorKind::Dropout, Direction::Forward, planned<planDropout, drop>);
+    table.add(OperatorKind::Dropout, Direction::Backward, planned<planDropout, drop>);
 }
 
 } // namespace planloom

@@ -1,3 +1,4 @@
+#include "engine/kernels/elements/element_plans.h"
 #include "engine/kernels/elements/unary_parameters.h"
 #include "engine/kernels/elements/vector_math.h"
 #include "engine/kernels/iteration.h"
@@ -86,116 +87,66 @@ PLANLOOM_HOT_UNARY_FUNCTION(Silu)
 PLANLOOM_HOT_UNARY_FUNCTION(GeluErf)
 PLANLOOM_HOT_UNARY_FUNCTION(GeluTanh)
 
-template<typename Function> Result<void> unaryForward(const KernelCall &call)
+template<typename Function> Planned<UnaryPlan> planOf(const KernelCall &call)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    return planUnary(call, Function::kFromValue);
+}
+
+template<typename Function> Result<void> ofFloats(const KernelCall &call, const UnaryPlan &plan)
+{
+    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const Parameters<T> p = parametersOf<T>(*call.op);
-        forEachStretch(elementCount(*y), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
-            UnaryLoops<Function>::apply(
-                elements<const T>(*x) + begin, elements<T>(*y) + begin, end - begin, p);
+        forEachStretch(elementCount(*plan.made), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
+            const T *x = elements<const T>(*plan.x) + begin;
+            T *to = elements<T>(*plan.made) + begin;
+            if (plan.dy == nullptr)
+                return UnaryLoops<Function>::apply(x, to, end - begin, p);
+            const T *dy = elements<const T>(*plan.dy) + begin;
+            if constexpr (Function::kFromValue)
+                if (plan.fromValue)
+                    return valueSlopeLoop<Function>(dy, x, to, end - begin, p);
+            UnaryLoops<Function>::slope(dy, x, to, end - begin, p);
         });
         return {};
     });
 }
 
-template<typename Function> Result<void> unaryBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dy = back.gradient();
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    const Buffer *x = back.input(0);
-    const Buffer *y = back.output(0);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        const Parameters<T> p = parametersOf<T>(*call.op);
-        if (x != nullptr) {
-            forEachStretch(elementCount(*dx), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
-                UnaryLoops<Function>::slope(elements<const T>(*dy) + begin, elements<const T>(*x) + begin,
-                    elements<T>(*dx) + begin, end - begin, p);
-            });
-            return {};
-        }
-        if constexpr (Function::kFromValue) {
-            if (y != nullptr) {
-                forEachStretch(elementCount(*dx), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
-                    valueSlopeLoop<Function>(elements<const T>(*dy) + begin, elements<const T>(*y) + begin,
-                        elements<T>(*dx) + begin, end - begin, p);
-                });
-                return {};
-            }
-        }
-        if (call.op->kind == OperatorKind::Neg) { // The one slope that depends on neither.
-            applyLoop<Neg>(elements<const T>(*dy), elements<T>(*dx), elementCount(*dx), p);
-            return {};
-        }
-        return missingSlot(call, "its saved input");
-    });
-}
-
 /// Functions that integers have as well: Abs, Neg, Relu, Sign, Clip.
-template<typename Function> Result<void> numberForward(const KernelCall &call)
+template<typename Function> Result<void> ofNumbers(const KernelCall &call, const UnaryPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    if (isFloating(x->dataType))
-        return unaryForward<Function>(call);
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
+    if (plan.dy != nullptr || isFloating(plan.x->dataType))
+        return ofFloats<Function>(call, plan);
+    return withNumber(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        applyLoop<Function>(
-            elements<const T>(*x), elements<T>(*y), elementCount(*y), parametersOf<T>(*call.op));
+        applyLoop<Function>(elements<const T>(*plan.x), elements<T>(*plan.made), elementCount(*plan.made),
+            parametersOf<T>(*call.op));
         return {};
     });
 }
 
-Result<void> geluForward(const KernelCall &call)
+Result<void> gelu(const KernelCall &call)
 {
-    return call.op->attributes.text("approximate", "none") == "tanh" ? unaryForward<GeluTanh>(call)
-                                                                     : unaryForward<GeluErf>(call);
+    return call.op->attributes.text("approximate", "none") == "tanh"
+        ? planned<planOf<GeluTanh>, ofFloats<GeluTanh>>(call)
+        : planned<planOf<GeluErf>, ofFloats<GeluErf>>(call);
 }
 
-Result<void> geluBackward(const KernelCall &call)
+void addBoth(KernelTable &table, OperatorKind kind, Kernel kernel)
 {
-    return call.op->attributes.text("approximate", "none") == "tanh" ? unaryBackward<GeluTanh>(call)
-                                                                     : unaryBackward<GeluErf>(call);
-}
-
-template<typename Function> void addUnary(KernelTable &table, OperatorKind kind)
-{
-    table.add(kind, Direction::Forward, unaryForward<Function>);
-    table.add(kind, Direction::Backward, unaryBackward<Function>);
-}
-
-template<typename Function> void addNumber(KernelTable &table, OperatorKind kind)
-{
-    table.add(kind, Direction::Forward, numberForward<Function>);
-    table.add(kind, Direction::Backward, unaryBackward<Function>);
+    table.add(kind, Direction::Forward, kernel);
+    table.add(kind, Direction::Backward, kernel);
 }
 
 } // namespace
 
 void addUnaryKernels(KernelTable &table)
 {
-#define PLANLOOM_ADD_NUMBER(Name) addNumber<Name>(table, OperatorKind::Name);
-#define PLANLOOM_ADD_FLOAT(Name) addUnary<Name>(table, OperatorKind::Name);
+#define PLANLOOM_ADD_NUMBER(Name) addBoth(table, OperatorKind::Name, planned<planOf<Name>, ofNumbers<Name>>);
+#define PLANLOOM_ADD_FLOAT(Name) addBoth(table, OperatorKind::Name, planned<planOf<Name>, ofFloats<Name>>);
     PLANLOOM_NUMBER_FUNCTIONS(PLANLOOM_ADD_NUMBER)
     PLANLOOM_FLOAT_FUNCTIONS(PLANLOOM_ADD_FLOAT)
-    table.add(OperatorKind::Gelu, Direction::Forward, geluForward);
-    table.add(OperatorKind::Gelu, Direction::Backward, geluBackward);
+    addBoth(table, OperatorKind::Gelu, gelu);
 }
 
 } // namespace planloom

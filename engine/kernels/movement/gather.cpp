@@ -3,6 +3,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/indexing.h"
+#include "engine/kernels/movement/pick_plans.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,16 +13,9 @@ namespace planloom {
 
 namespace {
 
-bool isIndex(DataType type)
-{
-    return !isFloating(type);
-}
-
 /// The indices as non-negative positions below `bound`.
 Result<std::vector<std::int64_t>> positions(const KernelCall &call, const Buffer &indices, std::int64_t bound)
 {
-    if (!isIndex(indices.dataType))
-        return unsupportedType(call, indices.dataType);
     std::vector<std::int64_t> found(static_cast<std::size_t>(elementCount(indices)));
     for (std::size_t i = 0; i < found.size(); ++i) {
         const std::int64_t index = integerAt(indices, static_cast<std::int64_t>(i));
@@ -38,8 +32,6 @@ Result<std::vector<std::int64_t>> positionsAlong(
 {
     if (!hasPlaces(call.op->attributes))
         return positions(call, indices, x.shape[axis]);
-    if (!isIndex(indices.dataType))
-        return unsupportedType(call, indices.dataType);
     std::vector<std::int64_t> found(static_cast<std::size_t>(elementCount(indices)));
     for (std::size_t i = 0; i < found.size(); ++i) {
         TRY(found[i], positionOf(call, integerAt(indices, static_cast<std::int64_t>(i)), x, axis));
@@ -87,18 +79,12 @@ void pickRun(std::byte *to, const Buffer &x, std::int64_t offset, std::int64_t r
         std::memcpy(to, x.data + offset * size, static_cast<std::size_t>(run * size));
 }
 
-Result<void> gatherForward(const KernelCall &call)
+Result<void> gatherForward(const KernelCall &call, const PickPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *indices = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr || elementCount(*y) == 0)
-        return {};
-    if (x == nullptr || indices == nullptr)
-        return missingSlot(call, "its input or its indices");
+    const Buffer *x = plan.x;
     const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
-    TRY(const auto at, positionsAlong(call, *indices, *x, axisOf(call)));
-    std::byte *to = y->data;
+    TRY(const auto at, positionsAlong(call, *plan.indices, *x, axisOf(call)));
+    std::byte *to = plan.y->data;
     for (std::int64_t o = 0; o < view.outer; ++o) {
         for (const std::int64_t position : at) {
             pickRun(to, *x, position == kNoOffset ? kNoOffset : (o * view.extent + position) * view.inner,
@@ -115,22 +101,15 @@ template<typename T> void addRun(T *to, const T *from, std::int64_t count)
         to[i] += from[i];
 }
 
-Result<void> gatherBackward(const KernelCall &call)
+Result<void> gatherBackward(const KernelCall &call, const PickPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *indices = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr || indices == nullptr)
-        return missingSlot(call, "a gradient or its indices");
+    const Buffer *dx = plan.x;
     const AxisView view = axisView(dx->shape, call.op->attributes.integer("axis"));
-    TRY(const auto at, positionsAlong(call, *indices, *dx, axisOf(call)));
+    TRY(const auto at, positionsAlong(call, *plan.indices, *dx, axisOf(call)));
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const T *from = elements<const T>(*dy);
+        const T *from = elements<const T>(*plan.y);
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (const std::int64_t position : at) {
                 if (position != kNoOffset)
@@ -145,23 +124,15 @@ Result<void> gatherBackward(const KernelCall &call)
 // --- Embedding: a table of which this part may hold only some rows
 // ---------------------------------------------
 
-Result<void> embeddingForward(const KernelCall &call)
+Result<void> embeddingForward(const KernelCall &call, const EmbeddingPlan &plan)
 {
-    const Buffer *table = findInput(call, 0);
-    const Buffer *indices = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (table == nullptr || indices == nullptr)
-        return missingSlot(call, "its table or its indices");
-    TRY(const auto at, positions(call, *indices, wholeExtent(*table, 0)));
-    const std::int64_t first = firstOf(*table, 0);
-    const std::int64_t run = table->shape[1] * sizeOf(table->dataType);
-    std::byte *to = y->data;
+    TRY(const auto at, positions(call, *plan.indices, plan.allRows));
+    const std::int64_t run = plan.width * sizeOf(plan.table->dataType);
+    std::byte *to = plan.y->data;
     for (const std::int64_t position : at) {
-        const std::int64_t row = position - first;
-        if (row >= 0 && row < table->shape[0])
-            std::memcpy(to, table->data + row * run, static_cast<std::size_t>(run));
+        const std::int64_t row = position - plan.first;
+        if (row >= 0 && row < plan.rows)
+            std::memcpy(to, plan.table->data + row * run, static_cast<std::size_t>(run));
         else
             std::memset(to, 0, static_cast<std::size_t>(run));
         to += run;
@@ -169,20 +140,11 @@ Result<void> embeddingForward(const KernelCall &call)
     return {};
 }
 
-Result<void> embeddingBackward(const KernelCall &call)
+Result<void> embeddingBackward(const KernelCall &call, const EmbeddingPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *indices = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr || indices == nullptr)
-        return missingSlot(call, "a gradient or its indices");
-    TRY(const auto at, positions(call, *indices, wholeExtent(*dx, 0)));
-    const std::int64_t first = firstOf(*dx, 0);
-    const std::int64_t width = dx->shape[1];
-    const std::int64_t padding = call.op->attributes.integer("padding_index", -1);
+    TRY(const auto at, positions(call, *plan.indices, plan.allRows));
+    const Buffer *dx = plan.table;
+    const std::int64_t width = plan.width;
     if (!addsTo(call, 0))
         fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
@@ -191,10 +153,10 @@ Result<void> embeddingBackward(const KernelCall &call)
         const std::int64_t columns =
             std::max<std::int64_t>(64, kElementStretch / std::max<std::int64_t>(1, std::ssize(at)));
         forEachStretch(width, columns, [&](std::int64_t begin, std::int64_t end) {
-            const T *from = elements<const T>(*dy) + begin;
+            const T *from = elements<const T>(*plan.y) + begin;
             for (const std::int64_t position : at) {
-                const std::int64_t row = position - first;
-                if (row >= 0 && row < dx->shape[0] && position != padding)
+                const std::int64_t row = position - plan.first;
+                if (row >= 0 && row < plan.rows && position != plan.padding)
                     addRun(elements<T>(*dx) + row * width + begin, from, end - begin);
                 from += width;
             }
@@ -247,8 +209,6 @@ Result<std::int64_t> positionOf(const KernelCall &call, std::int64_t index, cons
 Result<std::vector<std::int64_t>> sliceOffsets(const KernelCall &call, const Buffer &indices,
     const Buffer &of, std::int64_t batchDims, std::int64_t &run)
 {
-    if (!isIndex(indices.dataType))
-        return unsupportedType(call, indices.dataType);
     const Shape &x = of.shape;
     const Shape dense = denseStrides(x);
     const std::int64_t width = indices.shape.back();
@@ -286,19 +246,13 @@ Result<std::vector<std::int64_t>> pickedOffsets(
     return sliceOffsets(call, indices, x, call.op->attributes.integer("batch_dims"), run);
 }
 
-Result<void> pickForward(const KernelCall &call)
+Result<void> pickForward(const KernelCall &call, const PickPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *indices = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr || indices == nullptr)
-        return missingSlot(call, "its input or its indices");
+    const Buffer *x = plan.x;
     std::int64_t run = 1;
-    TRY(const auto offsets, pickedOffsets(call, *indices, *x, run));
+    TRY(const auto offsets, pickedOffsets(call, *plan.indices, *x, run));
     const std::int64_t size = sizeOf(x->dataType);
-    std::byte *to = y->data;
+    std::byte *to = plan.y->data;
     for (const std::int64_t offset : offsets) {
         pickRun(to, *x, offset, run);
         to += run * size;
@@ -306,22 +260,15 @@ Result<void> pickForward(const KernelCall &call)
     return {};
 }
 
-Result<void> pickBackward(const KernelCall &call)
+Result<void> pickBackward(const KernelCall &call, const PickPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *indices = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr || indices == nullptr)
-        return missingSlot(call, "a gradient or its indices");
+    const Buffer *dx = plan.x;
     std::int64_t run = 1;
-    TRY(const auto offsets, pickedOffsets(call, *indices, *dx, run));
+    TRY(const auto offsets, pickedOffsets(call, *plan.indices, *dx, run));
     fillZero(*dx);
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const T *from = elements<const T>(*dy);
+        const T *from = elements<const T>(*plan.y);
         for (const std::int64_t offset : offsets) {
             if (offset != kNoOffset)
                 addRun(elements<T>(*dx) + offset, from, run);
@@ -339,10 +286,11 @@ void addGatherKernels(KernelTable &table)
         table.add(kind, Direction::Forward, forward);
         table.add(kind, Direction::Backward, backward);
     };
-    add(OperatorKind::Gather, gatherForward, gatherBackward);
-    add(OperatorKind::Embedding, embeddingForward, embeddingBackward);
-    add(OperatorKind::GatherElements, pickForward, pickBackward);
-    add(OperatorKind::GatherND, pickForward, pickBackward);
+    add(OperatorKind::Gather, planned<planPick, gatherForward>, planned<planPick, gatherBackward>);
+    add(OperatorKind::Embedding, planned<planEmbedding, embeddingForward>,
+        planned<planEmbedding, embeddingBackward>);
+    add(OperatorKind::GatherElements, planned<planPick, pickForward>, planned<planPick, pickBackward>);
+    add(OperatorKind::GatherND, planned<planPick, pickForward>, planned<planPick, pickBackward>);
 }
 
 } // namespace planloom

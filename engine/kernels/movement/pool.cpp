@@ -3,7 +3,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/movement/window.h"
+#include "engine/kernels/movement/window_plans.h"
 
 #include <algorithm>
 #include <array>
@@ -40,10 +40,9 @@ struct WindowTaps {
     std::vector<double> divisors{};
 };
 
-WindowTaps windowTaps(const Operator &op, const WindowGeometry &g)
+WindowTaps windowTaps(const WindowGeometry &g, bool countPadding)
 {
     WindowTaps taps;
-    const bool countPadding = op.attributes.integer("count_include_pad") != 0;
     if (g.outCount() == 0)
         return taps;
     Shape position(g.rank(), 0);
@@ -190,32 +189,26 @@ private:
 
 /// The mean of a window, or its norm.
 template<typename T>
-T pooled(
-    const Operator &op, const T *x, const std::int64_t *offsets, std::size_t count, double divisor, double p)
+T pooled(const PoolRule &rule, const T *x, const std::int64_t *offsets, std::size_t count, double divisor)
 {
+    const bool average = rule.pooling == Pooling::Average;
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const auto value = static_cast<double>(x[offsets[i]]);
-        sum += op.kind == OperatorKind::AveragePool ? value : std::pow(std::fabs(value), p);
+        sum += average ? value : std::pow(std::fabs(value), rule.p);
     }
-    return static_cast<T>(op.kind == OperatorKind::AveragePool ? sum / divisor : std::pow(sum, 1 / p));
+    return static_cast<T>(average ? sum / divisor : std::pow(sum, 1 / rule.p));
 }
 
-Result<void> poolForward(const KernelCall &call)
+Result<void> poolForward(const KernelCall &call, const PoolPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const WindowGeometry g =
-        windowGeometry(call.op->attributes, *x, *y, call.op->attributes.integers("kernel_shape"));
-    const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
+    const Buffer *x = plan.x;
+    const Buffer *y = plan.y;
+    const WindowGeometry &g = plan.windows;
     return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const std::int64_t planes = x->shape[0] * x->shape[1];
-        if (call.op->kind == OperatorKind::MaxPool) {
+        if (plan.rule.pooling == Pooling::Largest) {
             const LargestOfWindows<T> largest(g);
             forEachPlane(
                 planes, static_cast<std::size_t>(g.outCount() * g.kernelCount()), [&](std::int64_t plane) {
@@ -224,14 +217,14 @@ Result<void> poolForward(const KernelCall &call)
                 });
             return {};
         }
-        const WindowTaps taps = windowTaps(*call.op, g);
+        const WindowTaps taps = windowTaps(g, plan.rule.countPadding);
         const auto windows = static_cast<std::size_t>(g.outCount());
         forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
             const T *from = elements<const T>(*x) + plane * g.inCount();
             T *to = elements<T>(*y) + plane * g.outCount();
             for (std::size_t w = 0; w < windows; ++w) {
-                to[w] = pooled(*call.op, from, taps.offsets.data() + taps.firsts[w],
-                    taps.firsts[w + 1] - taps.firsts[w], taps.divisors[w], p);
+                to[w] = pooled(plan.rule, from, taps.offsets.data() + taps.firsts[w],
+                    taps.firsts[w + 1] - taps.firsts[w], taps.divisors[w]);
             }
         });
         return {};
@@ -254,27 +247,21 @@ void giveToLargest(const WindowTaps &taps, const std::vector<std::int64_t> &targ
     }
 }
 
-Result<void> poolBackward(const KernelCall &call)
+Result<void> poolBackward(const KernelCall &call, const PoolPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *y = back.output();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    const bool average = call.op->kind == OperatorKind::AveragePool;
-    const bool largest = call.op->kind == OperatorKind::MaxPool;
-    if (dy == nullptr || (!average && (x == nullptr || y == nullptr)))
-        return missingSlot(call, "a gradient or its saved input and output");
-    const auto kernel = call.op->attributes.integers("kernel_shape");
-    const WindowGeometry g = windowGeometry(call.op->attributes, average ? *dx : *x, *dy, kernel);
-    const std::int64_t made = windowGeometry(call.op->attributes, *dx, *dy, kernel).inCount();
-    const WindowTaps taps = windowTaps(*call.op, g);
+    const Buffer *x = plan.x;
+    const Buffer *y = plan.y;
+    const Buffer *dy = plan.dy;
+    const Buffer *dx = plan.dx;
+    const bool average = plan.rule.pooling == Pooling::Average;
+    const bool largest = plan.rule.pooling == Pooling::Largest;
+    const double p = plan.rule.p;
+    const WindowGeometry &g = plan.windows;
+    const std::int64_t made = plan.share.inCount();
+    const WindowTaps taps = windowTaps(g, plan.rule.countPadding);
     const std::vector<std::int64_t> targets = average || x->shape == dx->shape
         ? taps.offsets
-        : madeOffsets(taps, windowTaps(*call.op, windowGeometry(call.op->attributes, *dx, *dy, kernel)));
-    const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
+        : madeOffsets(taps, windowTaps(plan.share, plan.rule.countPadding));
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const std::int64_t planes = dx->shape[0] * dx->shape[1];
@@ -317,8 +304,8 @@ Result<void> poolBackward(const KernelCall &call)
 void addPoolKernels(KernelTable &table)
 {
     for (const OperatorKind kind : {OperatorKind::MaxPool, OperatorKind::AveragePool, OperatorKind::LpPool}) {
-        table.add(kind, Direction::Forward, poolForward);
-        table.add(kind, Direction::Backward, poolBackward);
+        table.add(kind, Direction::Forward, planned<planPool, poolForward>);
+        table.add(kind, Direction::Backward, planned<planPool, poolBackward>);
     }
 }
 

@@ -14,6 +14,8 @@ namespace {
 Result<std::vector<std::int64_t>> scatteredOffsets(
     const KernelCall &call, const Buffer &indices, const Buffer &x, std::int64_t &run)
 {
+    if (isFloating(indices.dataType))
+        return unsupportedType(call, indices.dataType);
     run = 1;
     if (call.op->kind == OperatorKind::ScatterElements)
         return elementOffsets(call, indices, x.shape);

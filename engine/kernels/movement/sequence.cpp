@@ -1,6 +1,6 @@
-#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/movement/pick_plans.h"
 
 #include <algorithm>
 #include <cstring>
@@ -124,49 +124,25 @@ Result<void> topKBackward(const KernelCall &call)
     });
 }
 
-/// Running sums along the axis, from the front or from the back.
-Result<void> runningSums(const KernelCall &call, const Buffer &x, const Buffer &y, bool fromBack)
+Result<void> runningSums(const KernelCall &call, const ScanPlan &plan)
 {
-    const bool exclusive = call.op->attributes.integer("exclusive") != 0;
-    const AxisView view = axisView(x.shape, call.op->attributes.integer("axis"));
-    return withNumber(call, x.dataType, [&](auto zero) -> Result<void> {
+    const AxisView &view = plan.view;
+    return withNumber(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-        const T *from = elements<const T>(x);
-        T *to = elements<T>(y);
+        const T *from = elements<const T>(*plan.x);
+        T *to = elements<T>(*plan.made);
         forEachLine(view, [&](std::int64_t, std::int64_t first, std::int64_t step) {
             Sum sum = 0;
             for (std::int64_t j = 0; j < view.extent; ++j) {
-                const std::int64_t at = first + (fromBack ? view.extent - 1 - j : j) * step;
+                const std::int64_t at = first + (plan.fromBack ? view.extent - 1 - j : j) * step;
                 const auto value = static_cast<Sum>(from[at]);
-                to[at] = static_cast<T>(exclusive ? sum : static_cast<Sum>(sum + value));
+                to[at] = static_cast<T>(plan.exclusive ? sum : static_cast<Sum>(sum + value));
                 sum = static_cast<Sum>(sum + value);
             }
         });
         return {};
     });
-}
-
-Result<void> cumSumForward(const KernelCall &call)
-{
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return runningSums(call, *x, *y, call.op->attributes.integer("reverse") != 0);
-}
-
-Result<void> cumSumBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (back.gradient() == nullptr)
-        return missingSlot(call, "a gradient");
-    return runningSums(call, *back.gradient(), *dx, call.op->attributes.integer("reverse") == 0);
 }
 
 /// Reverses the first lengths[b] steps of batch entry b. It is its own inverse, hence its own gradient.
@@ -225,8 +201,8 @@ void addSequenceKernels(KernelTable &table)
     table.add(OperatorKind::ArgMin, Direction::Forward, argForward);
     table.add(OperatorKind::TopK, Direction::Forward, topKForward);
     table.add(OperatorKind::TopK, Direction::Backward, topKBackward);
-    table.add(OperatorKind::CumSum, Direction::Forward, cumSumForward);
-    table.add(OperatorKind::CumSum, Direction::Backward, cumSumBackward);
+    table.add(OperatorKind::CumSum, Direction::Forward, planned<planScan, runningSums>);
+    table.add(OperatorKind::CumSum, Direction::Backward, planned<planScan, runningSums>);
     table.add(OperatorKind::ReverseSequence, Direction::Forward, reverseForward);
     table.add(OperatorKind::ReverseSequence, Direction::Backward, reverseBackward);
 }

@@ -4,6 +4,7 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
+#include "engine/kernels/movement/window_plans.h"
 #include "engine/kernels/products/blocked_convolution.h"
 #include "engine/kernels/products/convolution_onednn.h"
 #include "engine/kernels/products/gemm.h"
@@ -214,69 +215,36 @@ template<typename T> void sumBias(const Buffer &dy, const Buffer &dbias)
     storeSums<SumOf<T>>(sums, dbias);
 }
 
-Result<void> convForward(const KernelCall &call)
+template<typename T> void run(const PlannedConvolution &planned, const Buffer &own)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *w = findInput(call, 1);
-    const Buffer *bias = findInput(call, 2);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr || w == nullptr)
-        return missingSlot(call, "its input or its weight");
-    const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    const Convolution conv =
-        transposed ? convolutionOf(*call.op, *y, *w, *x) : convolutionOf(*call.op, *x, *w, *y);
-    return withOperand(call, *x, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        using Sum = SumOf<T>;
-        if (transposed)
-            convolveData(conv, elements<const T>(*x), elements<const T>(*w), elements<Sum>(*y));
-        else
-            convolve(conv, elements<const T>(*x), elements<const T>(*w), elements<Sum>(*y));
-        if (bias != nullptr && makesTerm(call, 0, {2}))
-            addBias<Sum>(*y, *bias);
-        return {};
-    });
+    const Buffer &x = *planned.x;
+    const Buffer &w = *planned.w;
+    const Buffer &y = planned.y != nullptr ? *planned.y : own;
+    using Sum = SumOf<T>;
+    switch (planned.pass) {
+    case ConvolutionPass::Forward:
+        return convolve(planned.conv, elements<const T>(x), elements<const T>(w), elements<Sum>(y));
+    case ConvolutionPass::OfData:
+        return convolveData(planned.conv, elements<const T>(y), elements<const T>(w), elements<Sum>(x));
+    case ConvolutionPass::OfWeights:
+        return convolveWeights(planned.conv, elements<const T>(x), elements<const T>(y), elements<Sum>(w));
+    }
 }
 
-Result<void> convBackward(const KernelCall &call)
+Result<void> conv(const KernelCall &call, const ConvolutionPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *w = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dw = back.wanted(1);
-    const Buffer *dbias = back.wanted(2);
-    if (dy == nullptr || (dx != nullptr && w == nullptr) || (dw != nullptr && x == nullptr))
-        return missingSlot(call, "a gradient, its input or its weight");
-    const bool transposed = call.op->kind == OperatorKind::ConvTranspose;
-    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
+    return withOperand(call, call.inputs[0], [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        using Sum = SumOf<T>;
-        // Windows of its neighbours are in the gradient of the part's share, not in what is summed.
         std::vector<std::byte> memory;
-        const Buffer own = pieceOf(*dy, ownBox(call, 0), memory);
-        if (dx != nullptr) {
-            const Convolution conv =
-                transposed ? convolutionOf(*call.op, *dy, *w, *dx) : convolutionOf(*call.op, *dx, *w, *dy);
-            const auto work = transposed ? convolve<T> : convolveData<T>;
-            work(conv, elements<const T>(*dy), elements<const T>(*w), elements<Sum>(*dx));
-        }
-        if (dw != nullptr && transposed) {
-            convolveWeights(convolutionOf(*call.op, *dy, *dw, *x), elements<const T>(*dy),
-                elements<const T>(*x), elements<Sum>(*dw));
-        } else if (dw != nullptr) {
-            convolveWeights(convolutionOf(*call.op, *x, *dw, own), elements<const T>(*x),
-                elements<const T>(own), elements<Sum>(*dw));
-        }
-        if (dbias != nullptr) {
-            if (makesTerm(call, 2, {0}))
-                sumBias<T>(own, *dbias);
-            else
-                fillZero(*dbias);
-        }
+        const Buffer own = plan.dy == nullptr ? Buffer{} : pieceOf(*plan.dy, plan.own.mask, memory);
+        for (const PlannedConvolution &planned : plan.products)
+            run<T>(planned, own);
+        if (plan.bias != nullptr)
+            addBias<SumOf<T>>(call.outputs[0], *plan.bias);
+        if (plan.addsUpBias)
+            sumBias<T>(own, *plan.dbias);
+        else if (plan.dbias != nullptr)
+            fillZero(*plan.dbias);
         return {};
     });
 }
@@ -286,8 +254,8 @@ Result<void> convBackward(const KernelCall &call)
 void addConvKernels(KernelTable &table)
 {
     for (const OperatorKind kind : {OperatorKind::Conv, OperatorKind::ConvTranspose}) {
-        table.add(kind, Direction::Forward, convForward);
-        table.add(kind, Direction::Backward, convBackward);
+        table.add(kind, Direction::Forward, planned<planConvolution, conv>);
+        table.add(kind, Direction::Backward, planned<planConvolution, conv>);
     }
 }
 

@@ -1,9 +1,8 @@
 #include "engine/base/work_pool.h"
-#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
-#include "engine/kernels/reductions/channel_view.h"
+#include "engine/kernels/reductions/row_plans.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
 #include <algorithm>
@@ -11,12 +10,6 @@
 #include <vector>
 
 namespace planloom {
-
-double countOf(const Operator &op, const ChannelView &view)
-{
-    const std::int64_t each = view.groups == 0 ? view.n : view.c / view.groups;
-    return static_cast<double>(op.attributes.integer("count", each * view.rest));
-}
 
 namespace {
 
@@ -123,183 +116,120 @@ void moveRun(const double *x, std::int64_t count, double centre, double factor, 
 
 constexpr auto unweighted = [](std::int64_t, std::int64_t) { return 1.0; };
 
-/// BatchMean and BatchVariance: sums per channel, or group of a sample, divided by the number of elements in
-/// the whole pTensor.
-Result<void> statisticForward(const KernelCall &call)
+Result<void> statisticForward(const KernelCall &call, const StatisticPlan &plan)
 {
-    const bool variance = call.op->kind == OperatorKind::BatchVariance;
-    const Buffer *x = findInput(call, 0);
-    const Buffer *mean = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr || (variance && mean == nullptr))
-        return missingSlot(call, "its input or its mean");
-    const ChannelView view = channelView(x->shape, y->shape);
-    const double count = countOf(*call.op, view);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    const ChannelView &view = plan.view;
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const auto values = valuesOfRuns(view, [&](std::int64_t statistic, std::int64_t, std::int64_t run) {
-            const T *from = elements<const T>(*x) + run * view.rest;
-            return variance
-                ? squaresOfRun(from, view.rest, static_cast<double>(elements<const T>(*mean)[statistic]))
-                : sumOfRun(from, view.rest);
+            const T *from = elements<const T>(*plan.x) + run * view.rest;
+            return plan.mean == nullptr ? sumOfRun(from, view.rest)
+                                        : squaresOfRun(from, view.rest,
+                                            static_cast<double>(elements<const T>(*plan.mean)[statistic]));
         });
         std::vector<double> sums = sumOfRuns(view, values, false, unweighted);
         for (double &sum : sums)
-            sum /= count;
-        storeSums<T>(sums, *y);
+            sum /= plan.count;
+        storeSums<T>(sums, *plan.y);
         return {};
     });
 }
 
-Result<void> meanBackward(const KernelCall &call)
+Result<void> statisticBackward(const KernelCall &call, const StatisticPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    const ChannelView view = channelView(dx->shape, dy->shape);
-    const double count = countOf(*call.op, view);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        forEachRun(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
-            const auto share = static_cast<T>(static_cast<double>(elements<const T>(*dy)[s]) / count);
-            std::fill_n(elements<T>(*dx) + run * view.rest, view.rest, share);
-        });
-        return {};
-    });
-}
-
-Result<void> varianceBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *mean = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dmean = back.wanted(1);
-    if (dy == nullptr || x == nullptr || mean == nullptr)
-        return missingSlot(call, "a gradient or a saved input");
-    const ChannelView view = channelView(x->shape, mean->shape);
-    const double count = countOf(*call.op, view);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    const ChannelView &view = plan.view;
+    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const auto values = valuesOfRuns(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
-            const T *from = elements<const T>(*x) + run * view.rest;
-            const T centre = elements<const T>(*mean)[s];
-            const auto scale = static_cast<T>(2 * static_cast<double>(elements<const T>(*dy)[s]) / count);
-            if (dx != nullptr)
-                moveRun(from, view.rest, centre, scale, T(0), elements<T>(*dx) + run * view.rest);
-            if (dmean == nullptr)
+            const auto gradient = static_cast<double>(elements<const T>(*plan.dy)[s]);
+            if (plan.mean == nullptr) {
+                std::fill_n(elements<T>(*plan.dx) + run * view.rest, view.rest,
+                    static_cast<T>(gradient / plan.count));
+                return 0.0;
+            }
+            const T *from = elements<const T>(*plan.x) + run * view.rest;
+            const T centre = elements<const T>(*plan.mean)[s];
+            const auto scale = static_cast<T>(2 * gradient / plan.count);
+            if (plan.dx != nullptr)
+                moveRun(from, view.rest, centre, scale, T(0), elements<T>(*plan.dx) + run * view.rest);
+            if (plan.dmean == nullptr)
                 return 0.0;
             const double sum = sumOfRun(from, view.rest);
             return -static_cast<double>(scale)
                 * (sum - static_cast<double>(view.rest) * static_cast<double>(centre));
         });
-        if (dmean != nullptr)
-            storeSums<T>(sumOfRuns(view, values, false, unweighted), *dmean);
+        if (plan.dmean != nullptr)
+            storeSums<T>(sumOfRuns(view, values, false, unweighted), *plan.dmean);
         return {};
     });
 }
 
-/// y = (x - mean) / sqrt(variance + epsilon) * scale + bias
-Result<void> normalizeForward(const KernelCall &call)
+Result<void> normalizeForward(const KernelCall &call, const NormalizePlan &plan)
 {
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    for (std::size_t slot = 0; slot < 3; ++slot) {
-        if (findInput(call, slot) == nullptr)
-            return missingSlot(call, "its input, mean or variance");
-    }
-    const Buffer &x = call.inputs[0];
-    const Buffer *scale = findInput(call, 3);
-    const Buffer *bias = findInput(call, 4);
-    const ChannelView view = channelView(x.shape, call.inputs[1].shape);
-    const double epsilon = call.op->attributes.real("epsilon", 1e-5);
-    return withFloat(call, x.dataType, [&](auto zero) -> Result<void> {
+    const ChannelView &view = plan.view;
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
-            const T mean = elements<const T>(call.inputs[1])[s];
+            const T mean = elements<const T>(*plan.mean)[s];
             const double inverse =
-                1 / std::sqrt(static_cast<double>(elements<const T>(call.inputs[2])[s]) + epsilon);
-            const auto factor = static_cast<T>(
-                inverse * (scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c])));
-            const T shift = bias == nullptr ? T(0) : elements<const T>(*bias)[c];
-            moveRun(elements<const T>(x) + run * view.rest, view.rest, mean, factor, shift,
-                elements<T>(*y) + run * view.rest);
+                1 / std::sqrt(static_cast<double>(elements<const T>(*plan.variance)[s]) + plan.epsilon);
+            const auto factor = static_cast<T>(inverse
+                * (plan.scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*plan.scale)[c])));
+            const T shift = plan.bias == nullptr ? T(0) : elements<const T>(*plan.bias)[c];
+            moveRun(elements<const T>(*plan.x) + run * view.rest, view.rest, mean, factor, shift,
+                elements<T>(*plan.made) + run * view.rest);
         });
         return {};
     });
 }
 
-Result<void> normalizeBackward(const KernelCall &call)
+Result<void> normalizeBackward(const KernelCall &call, const NormalizePlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *mean = back.input(1);
-    const Buffer *variance = back.input(2);
-    const Buffer *scale = back.input(3);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dmean = back.wanted(1);
-    const Buffer *dvariance = back.wanted(2);
-    const Buffer *dscale = back.wanted(3);
-    const Buffer *dbias = back.wanted(4);
-    const bool usesX = dvariance != nullptr || dscale != nullptr;
-    const bool usesVariance = usesX || dx != nullptr || dmean != nullptr;
-    if (dy == nullptr || (usesX && (x == nullptr || mean == nullptr))
-        || (usesVariance && variance == nullptr))
-        return missingSlot(call, "a gradient or a saved input");
-    const Buffer *statistics = mean != nullptr ? mean : variance != nullptr ? variance : dmean;
-    const ChannelView view =
-        channelView(dy->shape, statistics != nullptr ? statistics->shape : Shape{dy->shape[1]});
-    const double epsilon = call.op->attributes.real("epsilon", 1e-5);
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    const ChannelView &view = plan.view;
+    const bool usesX = plan.dvariance != nullptr || plan.dscale != nullptr;
+    const bool usesVariance = usesX || plan.made != nullptr || plan.dmean != nullptr;
+    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<double> inverses(view.statistics(), 1.0);
         for (std::size_t s = 0; s < inverses.size() && usesVariance; ++s)
-            inverses[s] = 1 / std::sqrt(static_cast<double>(elements<const T>(*variance)[s]) + epsilon);
+            inverses[s] =
+                1 / std::sqrt(static_cast<double>(elements<const T>(*plan.variance)[s]) + plan.epsilon);
         const auto inverseOf = [&](std::int64_t s) { return inverses[static_cast<std::size_t>(s)]; };
         const auto scaleOf = [&](std::int64_t c) {
-            return scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*scale)[c]);
+            return plan.scale == nullptr ? 1.0 : static_cast<double>(elements<const T>(*plan.scale)[c]);
         };
-        const bool usesSums = dmean != nullptr || dbias != nullptr;
+        const bool usesSums = plan.dmean != nullptr || plan.dbias != nullptr;
         const auto runs = static_cast<std::size_t>(view.n * view.c);
         std::vector<double> sums(usesSums ? runs : 0); // of dy
         std::vector<double> products(usesX ? runs : 0); // of dy (x - mean) / sigma
         forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
             // All at once, while the run is in the cache.
             const auto at = static_cast<std::size_t>(run);
-            const T *gradient = elements<const T>(*dy) + run * view.rest;
+            const T *gradient = elements<const T>(*plan.dy) + run * view.rest;
             if (usesSums)
                 sums[at] = sumOfRun(gradient, view.rest);
             if (usesX)
                 products[at] = inverseOf(s)
-                    * productsOfRun(gradient, elements<const T>(*x) + run * view.rest, view.rest,
-                        static_cast<double>(elements<const T>(*mean)[s]));
-            if (dx != nullptr)
+                    * productsOfRun(gradient, elements<const T>(*plan.x) + run * view.rest, view.rest,
+                        static_cast<double>(elements<const T>(*plan.mean)[s]));
+            if (plan.made != nullptr)
                 moveRun(gradient, view.rest, T(0), static_cast<T>(inverseOf(s) * scaleOf(c)), T(0),
-                    elements<T>(*dx) + run * view.rest);
+                    elements<T>(*plan.made) + run * view.rest);
         });
-        if (dmean != nullptr)
+        if (plan.dmean != nullptr)
             storeSums<T>(sumOfRuns(view, sums, false,
                              [&](std::int64_t s, std::int64_t c) { return -scaleOf(c) * inverseOf(s); }),
-                *dmean);
-        if (dbias != nullptr)
-            storeSums<T>(sumOfRuns(view, sums, true, unweighted), *dbias);
-        if (dvariance != nullptr)
+                *plan.dmean);
+        if (plan.dbias != nullptr)
+            storeSums<T>(sumOfRuns(view, sums, true, unweighted), *plan.dbias);
+        if (plan.dvariance != nullptr)
             storeSums<T>(sumOfRuns(view, products, false,
                              [&](std::int64_t s, std::int64_t c) {
                                  return -0.5 * scaleOf(c) * inverseOf(s) * inverseOf(s);
                              }),
-                *dvariance);
-        if (dscale != nullptr)
-            storeSums<T>(sumOfRuns(view, products, true, unweighted), *dscale);
+                *plan.dvariance);
+        if (plan.dscale != nullptr)
+            storeSums<T>(sumOfRuns(view, products, true, unweighted), *plan.dscale);
         return {};
     });
 }
@@ -308,12 +238,12 @@ Result<void> normalizeBackward(const KernelCall &call)
 
 void addBatchNormKernels(KernelTable &table)
 {
-    table.add(OperatorKind::BatchMean, Direction::Forward, statisticForward);
-    table.add(OperatorKind::BatchMean, Direction::Backward, meanBackward);
-    table.add(OperatorKind::BatchVariance, Direction::Forward, statisticForward);
-    table.add(OperatorKind::BatchVariance, Direction::Backward, varianceBackward);
-    table.add(OperatorKind::BatchNormalize, Direction::Forward, normalizeForward);
-    table.add(OperatorKind::BatchNormalize, Direction::Backward, normalizeBackward);
+    table.add(OperatorKind::BatchMean, Direction::Forward, planned<planStatistic, statisticForward>);
+    table.add(OperatorKind::BatchMean, Direction::Backward, planned<planStatistic, statisticBackward>);
+    table.add(OperatorKind::BatchVariance, Direction::Forward, planned<planStatistic, statisticForward>);
+    table.add(OperatorKind::BatchVariance, Direction::Backward, planned<planStatistic, statisticBackward>);
+    table.add(OperatorKind::BatchNormalize, Direction::Forward, planned<planNormalize, normalizeForward>);
+    table.add(OperatorKind::BatchNormalize, Direction::Backward, planned<planNormalize, normalizeBackward>);
 }
 
 } // namespace planloom

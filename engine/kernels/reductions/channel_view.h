@@ -1,14 +1,11 @@
 #pragma once
 
-#include "engine/graph/shape.h"
 #include "engine/kernels/elements/vector_math.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace planloom {
-
-struct Operator;
 
 /// x [n c ..] as [n, c, rest], and the statistics [c], or [n g] of groups of channels.
 struct ChannelView {
@@ -23,19 +20,5 @@ struct ChannelView {
         return groups == 0 ? channel : sample * groups + channel * groups / c;
     }
 };
-
-inline ChannelView channelView(const Shape &x, const Shape &statistics)
-{
-    ChannelView view;
-    view.groups = statistics.size() == 2 ? statistics[1] : 0;
-    view.n = x.empty() ? 1 : x[0];
-    view.c = x.size() < 2 ? 1 : x[1];
-    for (std::size_t d = 2; d < x.size(); ++d)
-        view.rest *= x[d];
-    return view;
-}
-
-/// Elements of the whole pTensor that one statistic is of.
-double countOf(const Operator &op, const ChannelView &view);
 
 } // namespace planloom

@@ -1,6 +1,6 @@
-#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions/loss_plans.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
 #include <algorithm>
@@ -30,8 +30,6 @@ public:
     /// The class of item i, or -1 if it is to be ignored; InvalidInput if it is none of the `classes`.
     Result<std::int64_t> classOf(std::int64_t i, std::int64_t classes) const
     {
-        if (isFloating(m_labels.dataType))
-            return unsupportedType(m_call, m_labels.dataType);
         const std::int64_t label = integerAt(m_labels, i);
         if (m_ignored && label == *m_ignored)
             return std::int64_t{-1};
@@ -60,12 +58,6 @@ private:
     const Buffer *m_weights;
     std::optional<std::int64_t> m_ignored{};
 };
-
-/// How many classes there are as far as their weights tell: without any, labels may be as large as they like.
-std::int64_t classesKnown(const Buffer *weights)
-{
-    return weights == nullptr ? std::numeric_limits<std::int64_t>::max() : elementCount(*weights);
-}
 
 /// Largest logit and sum of the exponentials of their distances from it.
 template<typename T> struct Normaliser {
@@ -106,12 +98,6 @@ void scaledSoftmax(const double *x, double *dx, std::int64_t count, double large
         dx[i] = expOf(x[i] - largest) * scale;
 }
 
-/// Logits are [n c ..], or [c] with a single label.
-AxisView classView(const Shape &logits)
-{
-    return axisView(logits, logits.size() == 1 ? 0 : 1);
-}
-
 /// The classes of one item: in place, or gathered where they are apart.
 template<typename T>
 const T *rowOf(const T *x, const AxisView &view, std::int64_t o, std::int64_t i, std::vector<T> &line)
@@ -143,21 +129,12 @@ template<typename Work> void forEachItems(const AxisView &view, const Work &work
     forEachStretch(view.outer * view.inner, atOnce, work);
 }
 
-Result<void> lossForward(const KernelCall &call)
+Result<void> lossForward(const KernelCall &call, const LossPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *labels = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr || labels == nullptr)
-        return missingSlot(call, "its logits or its labels");
-    const Labels known(call, *labels, findInput(call, 2));
-    const AxisView view = classView(x->shape);
-    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
-    const bool logits = call.op->kind == OperatorKind::CrossEntropy;
+    const Labels known(call, *plan.labels, plan.weights);
+    const AxisView &view = plan.view;
     TRY(const auto classes, classesOf(known, view));
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<double> losses(classes.size(), 0.0);
         forEachItems(view, [&](std::int64_t begin, std::int64_t end) {
@@ -167,8 +144,8 @@ Result<void> lossForward(const KernelCall &call)
                 const std::int64_t i = item % view.inner;
                 const std::int64_t label = classes[static_cast<std::size_t>(item)];
                 double &loss = losses[static_cast<std::size_t>(item)];
-                if (label >= 0 && logits) {
-                    const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                if (label >= 0 && plan.logits) {
+                    const T *row = rowOf(elements<const T>(*plan.x), view, o, i, line);
                     Normaliser<T> normaliser;
                     normalise(row, view.extent, normaliser);
                     loss = known.weightOf(label)
@@ -177,34 +154,24 @@ Result<void> lossForward(const KernelCall &call)
                 } else if (label >= 0) {
                     loss = -known.weightOf(label)
                         * static_cast<double>(
-                            elements<const T>(*x)[(o * view.extent + label) * view.inner + i]);
+                            elements<const T>(*plan.x)[(o * view.extent + label) * view.inner + i]);
                 }
-                if (!sum)
-                    elements<T>(*y)[item] = static_cast<T>(loss);
+                if (!plan.isSum)
+                    elements<T>(*plan.made)[item] = static_cast<T>(loss);
             }
         });
-        if (sum)
-            elements<T>(*y)[0] = static_cast<T>(std::accumulate(losses.begin(), losses.end(), 0.0));
+        if (plan.isSum)
+            elements<T>(*plan.made)[0] = static_cast<T>(std::accumulate(losses.begin(), losses.end(), 0.0));
         return {};
     });
 }
 
-Result<void> lossBackward(const KernelCall &call)
+Result<void> lossBackward(const KernelCall &call, const LossPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *labels = back.input(1);
-    if (dx == nullptr)
-        return {};
-    const bool logits = call.op->kind == OperatorKind::CrossEntropy;
-    if (dy == nullptr || labels == nullptr || (logits && x == nullptr))
-        return missingSlot(call, "a gradient, its logits or its labels");
-    const Labels known(call, *labels, back.input(2));
-    const AxisView view = classView(dx->shape);
-    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
-    if (!logits || view.inner != 1)
+    const Labels known(call, *plan.labels, plan.weights);
+    const AxisView &view = plan.view;
+    const Buffer *dx = plan.made;
+    if (!plan.logits || view.inner != 1)
         fillZero(*dx);
     TRY(const auto classes, classesOf(known, view));
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
@@ -223,9 +190,10 @@ Result<void> lossBackward(const KernelCall &call)
                     continue;
                 }
                 const double gradient =
-                    static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]) * known.weightOf(label);
-                if (logits) {
-                    const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                    static_cast<double>(elements<const T>(*plan.dy)[plan.isSum ? 0 : item])
+                    * known.weightOf(label);
+                if (plan.logits) {
+                    const T *row = rowOf(elements<const T>(*plan.x), view, o, i, line);
                     Normaliser<T> normaliser;
                     normalise(row, view.extent, normaliser);
                     T *target = view.inner == 1 ? to : made.data();
@@ -243,29 +211,21 @@ Result<void> lossBackward(const KernelCall &call)
     });
 }
 
-/// Of the classes that this part has: their log-sum-exp, and the label's logit if it is among them.
-Result<void> statisticsForward(const KernelCall &call)
+Result<void> statisticsForward(const KernelCall &call, const ClassStatisticsPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *labels = findInput(call, 1);
-    const Buffer *sums = findOutput(call, 0);
-    const Buffer *picked = findOutput(call, 1);
-    if (sums == nullptr && picked == nullptr)
-        return {};
-    if (x == nullptr || labels == nullptr)
-        return missingSlot(call, "its logits or its labels");
-    const Labels known(call, *labels, nullptr);
-    const AxisView view = classView(x->shape);
-    const std::size_t axis = x->shape.size() == 1 ? 0 : 1;
-    const std::int64_t first = firstOf(*x, axis);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    const Labels known(call, *plan.labels, nullptr);
+    const AxisView &view = plan.view;
+    const Buffer *sums = plan.sums;
+    const Buffer *picked = plan.picked;
+    const std::int64_t first = plan.first;
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<T> line;
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (std::int64_t i = 0; i < view.inner; ++i) {
                 const std::int64_t item = o * view.inner + i;
-                TRY(const std::int64_t label, known.classOf(item, wholeExtent(*x, axis)));
-                const T *row = rowOf(elements<const T>(*x), view, o, i, line);
+                TRY(const std::int64_t label, known.classOf(item, plan.classes));
+                const T *row = rowOf(elements<const T>(*plan.x), view, o, i, line);
                 if (sums != nullptr) {
                     Normaliser<T> normaliser;
                     normalise(row, view.extent, normaliser);
@@ -284,23 +244,12 @@ Result<void> statisticsForward(const KernelCall &call)
 }
 
 /// dx = softmax(x) d(log-sum-exp), and at the label d(its logit): all of it local to a part's classes.
-Result<void> statisticsBackward(const KernelCall &call)
+Result<void> statisticsBackward(const KernelCall &call, const ClassStatisticsPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dSums = back.gradient(0);
-    const Buffer *dPicked = back.gradient(1);
-    const Buffer *x = back.input(0);
-    const Buffer *labels = back.input(1);
-    const Buffer *sums = back.output(0);
-    if (dx == nullptr)
-        return {};
-    if (labels == nullptr || x == nullptr || (dSums != nullptr && sums == nullptr))
-        return missingSlot(call, "its logits, its labels or their log-sum-exp");
-    const Labels known(call, *labels, nullptr);
-    const AxisView view = classView(dx->shape);
-    const std::size_t axis = dx->shape.size() == 1 ? 0 : 1;
-    const std::int64_t first = firstOf(*dx, axis);
+    const Labels known(call, *plan.labels, nullptr);
+    const AxisView &view = plan.view;
+    const Buffer *dx = plan.dx;
+    const std::int64_t first = plan.first;
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         std::vector<T> line;
@@ -308,16 +257,16 @@ Result<void> statisticsBackward(const KernelCall &call)
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (std::int64_t i = 0; i < view.inner; ++i) {
                 const std::int64_t item = o * view.inner + i;
-                TRY(const std::int64_t label, known.classOf(item, wholeExtent(*dx, axis)));
+                TRY(const std::int64_t label, known.classOf(item, plan.classes));
                 T *to = elements<T>(*dx) + o * view.extent * view.inner + i;
                 T *target = view.inner == 1 ? to : made.data();
-                if (dSums != nullptr)
-                    scaledSoftmax(rowOf(elements<const T>(*x), view, o, i, line), target, view.extent,
-                        elements<const T>(*sums)[item], elements<const T>(*dSums)[item]);
+                if (plan.dSums != nullptr)
+                    scaledSoftmax(rowOf(elements<const T>(*plan.x), view, o, i, line), target, view.extent,
+                        elements<const T>(*plan.sums)[item], elements<const T>(*plan.dSums)[item]);
                 else
                     std::fill(target, target + view.extent, T(0));
-                if (dPicked != nullptr && label >= first && label < first + view.extent)
-                    target[label - first] += elements<const T>(*dPicked)[item];
+                if (plan.dPicked != nullptr && label >= first && label < first + view.extent)
+                    target[label - first] += elements<const T>(*plan.dPicked)[item];
                 for (std::int64_t c = 0; target != to && c < view.extent; ++c)
                     to[c * view.inner] = target[c];
             }
@@ -326,86 +275,60 @@ Result<void> statisticsBackward(const KernelCall &call)
     });
 }
 
-Result<void> classLossForward(const KernelCall &call)
+Result<void> classLossForward(const KernelCall &call, const ClassLossPlan &plan)
 {
-    const Buffer *sums = findInput(call, 0);
-    const Buffer *picked = findInput(call, 1);
-    const Buffer *labels = findInput(call, 2);
-    const Buffer *weights = findInput(call, 3);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (sums == nullptr || picked == nullptr || labels == nullptr)
-        return missingSlot(call, "its statistics or its labels");
-    const Labels known(call, *labels, weights);
-    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
-    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+    const Labels known(call, *plan.labels, plan.weights);
+    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         double total = 0;
-        for (std::int64_t item = 0; item < elementCount(*labels); ++item) {
-            TRY(const std::int64_t label, known.classOf(item, classesKnown(weights)));
+        for (std::int64_t item = 0; item < elementCount(*plan.labels); ++item) {
+            TRY(const std::int64_t label, known.classOf(item, plan.classes));
             const double loss = label < 0 ? 0
                                           : known.weightOf(label)
-                    * (static_cast<double>(elements<const T>(*sums)[item])
-                        - static_cast<double>(elements<const T>(*picked)[item]));
+                    * (static_cast<double>(elements<const T>(*plan.sums)[item])
+                        - static_cast<double>(elements<const T>(*plan.picked)[item]));
             total += loss;
-            if (!sum)
-                elements<T>(*y)[item] = static_cast<T>(loss);
+            if (!plan.isSum)
+                elements<T>(*plan.made)[item] = static_cast<T>(loss);
         }
-        if (sum)
-            elements<T>(*y)[0] = static_cast<T>(total);
+        if (plan.isSum)
+            elements<T>(*plan.made)[0] = static_cast<T>(total);
         return {};
     });
 }
 
 /// The gradient of the log-sum-exp is that of the loss, times the label's weight; of its logit the opposite.
-Result<void> classLossBackward(const KernelCall &call)
+Result<void> classLossBackward(const KernelCall &call, const ClassLossPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *labels = back.input(2);
-    const Buffer *weights = back.input(3);
-    if (back.wanted(0) == nullptr && back.wanted(1) == nullptr)
-        return {};
-    if (dy == nullptr || labels == nullptr)
-        return missingSlot(call, "a gradient or its labels");
-    const Labels known(call, *labels, weights);
-    const bool sum = call.op->attributes.text("reduction", "sum") == "sum";
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    const Labels known(call, *plan.labels, plan.weights);
+    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        for (std::int64_t item = 0; item < elementCount(*labels); ++item) {
-            TRY(const std::int64_t label, known.classOf(item, classesKnown(weights)));
-            const T gradient = label < 0 ? T(0)
-                                         : static_cast<T>(known.weightOf(label)
-                                             * static_cast<double>(elements<const T>(*dy)[sum ? 0 : item]));
-            if (const Buffer *dSums = back.wanted(0))
-                elements<T>(*dSums)[item] = gradient;
-            if (const Buffer *dPicked = back.wanted(1))
-                elements<T>(*dPicked)[item] = -gradient;
+        for (std::int64_t item = 0; item < elementCount(*plan.labels); ++item) {
+            TRY(const std::int64_t label, known.classOf(item, plan.classes));
+            const T gradient = label < 0
+                ? T(0)
+                : static_cast<T>(known.weightOf(label)
+                    * static_cast<double>(elements<const T>(*plan.dy)[plan.isSum ? 0 : item]));
+            if (plan.sums != nullptr)
+                elements<T>(*plan.sums)[item] = gradient;
+            if (plan.picked != nullptr)
+                elements<T>(*plan.picked)[item] = -gradient;
         }
         return {};
     });
 }
 
-Result<void> countValid(const KernelCall &call)
+Result<void> countValid(const KernelCall &call, const ClassLossPlan &plan)
 {
-    const Buffer *labels = findInput(call, 0);
-    const Buffer *weights = findInput(call, 1);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (labels == nullptr)
-        return missingSlot(call, "its labels");
-    const Labels known(call, *labels, weights);
-    const std::int64_t classes = classesKnown(weights);
+    const Labels known(call, *plan.labels, plan.weights);
     double total = 0;
-    for (std::int64_t i = 0; i < elementCount(*labels); ++i) {
-        TRY(const std::int64_t label, known.classOf(i, classes));
+    for (std::int64_t i = 0; i < elementCount(*plan.labels); ++i) {
+        TRY(const std::int64_t label, known.classOf(i, plan.classes));
         total += label < 0 ? 0 : known.weightOf(label);
     }
-    return withFloat(call, y->dataType, [&](auto zero) -> Result<void> {
+    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        elements<T>(*y)[0] = static_cast<T>(total);
+        elements<T>(*plan.made)[0] = static_cast<T>(total);
         return {};
     });
 }
@@ -415,14 +338,16 @@ Result<void> countValid(const KernelCall &call)
 void addLossKernels(KernelTable &table)
 {
     for (const OperatorKind kind : {OperatorKind::CrossEntropy, OperatorKind::NegativeLogLikelihood}) {
-        table.add(kind, Direction::Forward, lossForward);
-        table.add(kind, Direction::Backward, lossBackward);
+        table.add(kind, Direction::Forward, planned<planLoss, lossForward>);
+        table.add(kind, Direction::Backward, planned<planLoss, lossBackward>);
     }
-    table.add(OperatorKind::ClassStatistics, Direction::Forward, statisticsForward);
-    table.add(OperatorKind::ClassStatistics, Direction::Backward, statisticsBackward);
-    table.add(OperatorKind::ClassLoss, Direction::Forward, classLossForward);
-    table.add(OperatorKind::ClassLoss, Direction::Backward, classLossBackward);
-    table.add(OperatorKind::CountValid, Direction::Forward, countValid);
+    table.add(
+        OperatorKind::ClassStatistics, Direction::Forward, planned<planClassStatistics, statisticsForward>);
+    table.add(
+        OperatorKind::ClassStatistics, Direction::Backward, planned<planClassStatistics, statisticsBackward>);
+    table.add(OperatorKind::ClassLoss, Direction::Forward, planned<planClassLoss, classLossForward>);
+    table.add(OperatorKind::ClassLoss, Direction::Backward, planned<planClassLoss, classLossBackward>);
+    table.add(OperatorKind::CountValid, Direction::Forward, planned<planCountValid, countValid>);
 }
 
 } // namespace planloom

@@ -2,12 +2,11 @@
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
-#include "engine/kernels/reductions/norm_plan.h"
+#include "engine/kernels/reductions/row_plans.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
 namespace planloom {
@@ -135,84 +134,59 @@ void normSlopeRow(const double *dy, const double *x, double *dx, std::int64_t co
     normSlopeRowOf(dy, x, dx, count, affine, scaleSums, biasSums, centred, epsilon);
 }
 
-/// NotSupported if a scale or bias is not one number per normalised element (or per channel).
-std::optional<Error> unfitAffine(const KernelCall &call, const NormPlan &plan, const Buffer *affine)
+/// Rows that are worth a thread of their own.
+std::int64_t rowsAtOnce(const NormRows &rows)
 {
-    if (affine == nullptr || elementCount(*affine) == plan.affineSize())
-        return std::nullopt;
-    return notSupported(call,
-        "operator " + call.op->name + " has a scale or bias of shape " + toString(affine->shape)
-            + ", expected " + std::to_string(plan.affineSize()) + " elements",
-        "give the scale and bias the shape of the normalised dimensions");
+    return std::max<std::int64_t>(1, kElementStretch / std::max<std::int64_t>(rows.width, 1));
 }
 
-Result<void> normForward(const KernelCall &call)
+/// The row's part of a buffer that may be absent, `offset` elements from its beginning.
+template<typename T> T *at(const Buffer *buffer, std::int64_t offset)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *scale = findInput(call, 1);
-    const Buffer *bias = findInput(call, 2);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const NormPlan plan = planNorm(*call.op, x->shape);
-    for (const Buffer *affine : {scale, bias}) {
-        if (const auto error = unfitAffine(call, plan, affine))
-            return *error;
-    }
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    return buffer == nullptr ? nullptr : elements<T>(*buffer) + offset;
+}
+
+Result<void> normForward(const KernelCall &call, const NormPlan &plan)
+{
+    const NormRows &rows = plan.rows;
+    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachStretch(plan.rows, plan.rowsAtOnce(), [&](std::int64_t begin, std::int64_t end) {
+        forEachStretch(rows.rows, rowsAtOnce(rows), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t r = begin; r < end; ++r) {
-                const std::int64_t offset = plan.affineOffset(r);
-                const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
-                    bias == nullptr ? nullptr : elements<const T>(*bias) + offset, plan.affineStep()};
-                normRow(elements<const T>(*x) + r * plan.width, elements<T>(*y) + r * plan.width, plan.width,
-                    affine, plan.centred, plan.epsilon);
+                const std::int64_t offset = rows.affineOffset(r);
+                const Affine<T> affine{
+                    at<const T>(plan.scale, offset), at<const T>(plan.bias, offset), rows.affineStep()};
+                normRow(at<const T>(plan.x, r * rows.width), at<T>(plan.made, r * rows.width), rows.width,
+                    affine, rows.centred, rows.epsilon);
             }
         });
         return {};
     });
 }
 
-Result<void> normBackward(const KernelCall &call)
+Result<void> normBackward(const KernelCall &call, const NormPlan &plan)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *x = back.input(0);
-    const Buffer *scale = back.input(1);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dscale = back.wanted(1);
-    const Buffer *dbias = back.wanted(2);
-    if (dy == nullptr || (x == nullptr && (dx != nullptr || dscale != nullptr)))
-        return missingSlot(call, "a gradient or its saved input");
-    const NormPlan plan = planNorm(*call.op, dy->shape);
-    for (const Buffer *affine : {scale, dscale, dbias}) {
-        if (const auto error = unfitAffine(call, plan, affine))
-            return *error;
-    }
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
+    const NormRows &rows = plan.rows;
+    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        const auto size = static_cast<std::size_t>(plan.affineSize());
+        const auto size = static_cast<std::size_t>(rows.affineSize());
         // Stretches of rows have sums of their own, added up in their order.
-        const std::int64_t atOnce = plan.rowsAtOnce();
-        const auto stretches = static_cast<std::size_t>((plan.rows + atOnce - 1) / atOnce);
-        std::vector<double> scaleSums(dscale == nullptr ? 0 : size * stretches, 0.0);
-        std::vector<double> biasSums(dbias == nullptr ? 0 : size * stretches, 0.0);
-        forEachStretch(plan.rows, atOnce, [&](std::int64_t begin, std::int64_t end) {
-            const std::int64_t first = begin / atOnce * plan.affineSize();
+        const std::int64_t atOnce = rowsAtOnce(rows);
+        const auto stretches = static_cast<std::size_t>((rows.rows + atOnce - 1) / atOnce);
+        std::vector<double> scaleSums(plan.dscale == nullptr ? 0 : size * stretches, 0.0);
+        std::vector<double> biasSums(plan.dbias == nullptr ? 0 : size * stretches, 0.0);
+        forEachStretch(rows.rows, atOnce, [&](std::int64_t begin, std::int64_t end) {
+            const std::int64_t first = begin / atOnce * rows.affineSize();
             for (std::int64_t r = begin; r < end; ++r) {
-                const std::int64_t offset = plan.affineOffset(r);
-                const T *gradient = elements<const T>(*dy) + r * plan.width;
+                const std::int64_t offset = rows.affineOffset(r);
+                const T *gradient = at<const T>(plan.dy, r * rows.width);
                 // Without x only the bias is asked for, which does not depend on it.
-                const T *value = x == nullptr ? gradient : elements<const T>(*x) + r * plan.width;
-                const Affine<T> affine{scale == nullptr ? nullptr : elements<const T>(*scale) + offset,
-                    nullptr, plan.affineStep()};
-                normSlopeRow(gradient, value, dx == nullptr ? nullptr : elements<T>(*dx) + r * plan.width,
-                    plan.width, affine, dscale == nullptr ? nullptr : scaleSums.data() + first + offset,
-                    dbias == nullptr ? nullptr : biasSums.data() + first + offset, plan.centred,
-                    plan.epsilon);
+                const T *value = plan.x == nullptr ? gradient : at<const T>(plan.x, r * rows.width);
+                const Affine<T> affine{at<const T>(plan.scale, offset), nullptr, rows.affineStep()};
+                normSlopeRow(gradient, value, at<T>(plan.made, r * rows.width), rows.width, affine,
+                    plan.dscale == nullptr ? nullptr : scaleSums.data() + first + offset,
+                    plan.dbias == nullptr ? nullptr : biasSums.data() + first + offset, rows.centred,
+                    rows.epsilon);
             }
         });
         const auto store = [&](std::vector<double> &sums, const Buffer &target) {
@@ -221,10 +195,10 @@ Result<void> normBackward(const KernelCall &call)
             sums.resize(size);
             storeSums<T>(sums, target);
         };
-        if (dscale != nullptr)
-            store(scaleSums, *dscale);
-        if (dbias != nullptr)
-            store(biasSums, *dbias);
+        if (plan.dscale != nullptr)
+            store(scaleSums, *plan.dscale);
+        if (plan.dbias != nullptr)
+            store(biasSums, *plan.dbias);
         return {};
     });
 }
@@ -235,8 +209,8 @@ void addNormKernels(KernelTable &table)
 {
     for (const OperatorKind kind :
         {OperatorKind::LayerNorm, OperatorKind::RmsNorm, OperatorKind::InstanceNorm}) {
-        table.add(kind, Direction::Forward, normForward);
-        table.add(kind, Direction::Backward, normBackward);
+        table.add(kind, Direction::Forward, planned<planNorm, normForward>);
+        table.add(kind, Direction::Backward, planned<planNorm, normBackward>);
     }
 }
 

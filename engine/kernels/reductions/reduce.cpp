@@ -1,7 +1,7 @@
 #include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
-#include "engine/kernels/reductions/reduce_plan.h"
+#include "engine/kernels/reductions/row_plans.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
 #include <algorithm>
@@ -107,17 +107,12 @@ std::vector<double> logSumExp(const Buffer &x, const Shape &strides, std::int64_
     return sums;
 }
 
-Result<void> reduceForward(const KernelCall &call)
+Result<void> reduceForward(const KernelCall &call, const ReducePlan &plan)
 {
     using enum OperatorKind;
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr && elementCount(call.inputs.at(0)) != 0)
-        return missingSlot(call, "its input");
-    const Buffer &from = call.inputs[0];
-    const Shape strides = reducedStrides(*call.op, from.shape);
+    const Buffer &from = *plan.x;
+    const Buffer *y = plan.y;
+    const Shape &strides = plan.strides;
     const std::int64_t outputs = elementCount(*y);
     const auto reduce = [&](auto zero) -> Result<void> {
         using T = decltype(zero);
@@ -144,11 +139,10 @@ Result<void> reduceForward(const KernelCall &call)
             sums = accumulate<Sum, T>(from, strides, outputs);
             break;
         }
-        const double divisor = divisorOf(*call.op, elementCount(from), outputs);
         for (std::size_t i = 0; i < sums.size(); ++i) {
             auto value = static_cast<double>(sums[i]);
             if (call.op->kind == ReduceMean)
-                value /= divisor;
+                value /= plan.divisor;
             else if (call.op->kind == ReduceL2)
                 value = std::sqrt(value);
             else if (call.op->kind == ReduceLogSum)
@@ -231,31 +225,20 @@ void spreadProduct(const Buffer &dx, const Buffer &dy, const Buffer &x, const Sh
     });
 }
 
-Result<void> reduceBackward(const KernelCall &call)
+Result<void> reduceBackward(const KernelCall &call, const ReducePlan &plan)
 {
     using enum OperatorKind;
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dy = back.gradient();
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    const Buffer *x = back.input(0);
-    const Buffer *y = back.output();
-    const OperatorKind kind = call.op->kind;
-    const bool needsX = kind != ReduceSum && kind != ReduceMean && kind != ReduceLogSum;
-    const bool needsY = kind == ReduceMax || kind == ReduceMin || kind == ReduceL2 || kind == ReduceLogSum
-        || kind == ReduceLogSumExp;
-    if ((needsX && x == nullptr) || (needsY && y == nullptr))
-        return missingSlot(call, "its saved input or output");
-    const Shape strides = reducedStrides(*call.op, dx->shape);
+    const Buffer *dx = plan.dx;
+    const Buffer *dy = plan.dy;
+    const Buffer *x = plan.x;
+    const Buffer *y = plan.y;
+    const Shape &strides = plan.strides;
     return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
         const T *value = y == nullptr ? nullptr : elements<const T>(*y);
-        switch (kind) {
+        switch (call.op->kind) {
         case ReduceMean: {
-            const auto share = static_cast<T>(1 / divisorOf(*call.op, elementCount(*dx), elementCount(*dy)));
+            const auto share = static_cast<T>(1 / plan.divisor);
             spread<T>(*dx, *dy, nullptr, strides, [share](T, std::int64_t) { return share; });
             break;
         }
@@ -303,8 +286,8 @@ void addReduceKernels(KernelTable &table)
     using enum OperatorKind;
     for (const OperatorKind kind : {ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1,
              ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
-        table.add(kind, Direction::Forward, reduceForward);
-        table.add(kind, Direction::Backward, reduceBackward);
+        table.add(kind, Direction::Forward, planned<planReduce, reduceForward>);
+        table.add(kind, Direction::Backward, planned<planReduce, reduceBackward>);
     }
 }
 

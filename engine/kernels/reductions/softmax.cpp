@@ -1,6 +1,6 @@
-#include "engine/kernels/iteration.h"
 #include "engine/kernels/kernel_call.h"
 #include "engine/kernels/kernel_table.h"
+#include "engine/kernels/reductions/row_plans.h"
 #include "engine/kernels/reductions/vector_reduce.h"
 
 #include <cmath>
@@ -120,49 +120,20 @@ void forEachRowAlong(const AxisView &view, const T *first, const T *second, T *t
     }
 }
 
-Result<void> softmaxForward(const KernelCall &call)
+Result<void> softmax(const KernelCall &call, const SoftmaxPlan &plan)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
-    const bool logarithm = call.op->kind == OperatorKind::LogSoftmax;
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
+    const bool forward = plan.dy == nullptr;
+    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
         using T = decltype(zero);
-        forEachRowAlong<T>(view, elements<const T>(*x), nullptr, elements<T>(*y),
-            [logarithm](const T *from, const T *, T *to, std::int64_t count) {
-                if (logarithm)
-                    logSoftmaxRow(from, to, count);
+        const T *value = elements<const T>(*plan.x);
+        forEachRowAlong<T>(plan.view, forward ? value : elements<const T>(*plan.dy),
+            forward ? nullptr : value, elements<T>(*plan.made),
+            [&](const T *from, const T *y, T *to, std::int64_t count) {
+                if (forward)
+                    plan.logarithm ? logSoftmaxRow(from, to, count) : softmaxRow(from, to, count);
                 else
-                    softmaxRow(from, to, count);
-            });
-        return {};
-    });
-}
-
-Result<void> softmaxBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    const Buffer *dy = back.gradient();
-    const Buffer *y = back.output();
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr || y == nullptr)
-        return missingSlot(call, "a gradient or its saved output");
-    const AxisView view = axisView(dx->shape, call.op->attributes.integer("axis"));
-    const bool logarithm = call.op->kind == OperatorKind::LogSoftmax;
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        forEachRowAlong<T>(view, elements<const T>(*dy), elements<const T>(*y), elements<T>(*dx),
-            [logarithm](const T *gradient, const T *value, T *to, std::int64_t count) {
-                if (logarithm)
-                    logSoftmaxSlopeRow(gradient, value, to, count);
-                else
-                    softmaxSlopeRow(gradient, value, to, count);
+                    plan.logarithm ? logSoftmaxSlopeRow(from, y, to, count)
+                                   : softmaxSlopeRow(from, y, to, count);
             });
         return {};
     });
@@ -173,8 +144,8 @@ Result<void> softmaxBackward(const KernelCall &call)
 void addSoftmaxKernels(KernelTable &table)
 {
     for (const OperatorKind kind : {OperatorKind::Softmax, OperatorKind::LogSoftmax}) {
-        table.add(kind, Direction::Forward, softmaxForward);
-        table.add(kind, Direction::Backward, softmaxBackward);
+        table.add(kind, Direction::Forward, planned<planSoftmax, softmax>);
+        table.add(kind, Direction::Backward, planned<planSoftmax, softmax>);
     }
 }
 
