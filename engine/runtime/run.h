@@ -51,7 +51,7 @@ struct RunOptions {
     std::uint64_t moved = 0;
 };
 
-/// A span that has just ended, told while the run goes on. Nanoseconds from the start of its step.
+/// When an instruction ran, in nanoseconds from the start of its step.
 struct LiveSpan {
     std::int32_t step = 0;
     std::int32_t segment = 0;

@@ -13,15 +13,14 @@
 #include "engine/runtime/machine/free_memory.h"
 #include "engine/runtime/processes/run_peers.h"
 #include "engine/runtime/processes/run_ranks.h"
+#include "engine/runtime/run_course.h"
 #include "engine/runtime/training/training_progress.h"
 
 #include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -75,7 +74,7 @@ public:
         RunDevices *others)
         : m_plan(plan)
         , m_options(options)
-        , m_events(events)
+        , m_teller(events)
         , m_ownProgress(events.counters == nullptr ? plan.devices.size() : 0)
         , m_progress(events.counters == nullptr ? m_ownProgress.data() : events.counters)
         , m_pool(options.threads > 0 ? options.threads : coresOf(rank))
@@ -85,16 +84,17 @@ public:
         , m_values(values)
         , m_training(training)
         , m_world(static_cast<std::int32_t>(plan.devices.size()), plan.groups)
-        , m_shared{plan, options, values, m_collector, training.begin(), libraries, m_stopped,
+        , m_shared{plan, options, values, m_collector, training.begin(), libraries, m_course.stopped(),
               [this](Error error) { fail(std::move(error)); }}
         , m_others(others)
     {
         if (m_others != nullptr)
-            m_others->setWarning([this](const std::string &text) { warn(text); });
+            m_others->setWarning(
+                [this](const std::string &text) { m_teller.tell(m_teller.events.warning, text); });
         if (m_end)
             m_end->start({.failed =
                               [this](Error error) {
-                                  end(std::move(error));
+                                  m_course.end(std::move(error));
                                   if (m_others != nullptr)
                                       m_others->abort();
                               },
@@ -115,19 +115,17 @@ public:
             if (!ready)
                 fail(std::move(ready).error()); // unless another rank has failed before
             std::thread driver([this] {
-                if (!m_stopped.load())
+                if (!isStopped())
                     drive();
-                const std::lock_guard lock{m_mutex};
-                m_running = false;
-                m_changed.notify_all();
+                m_course.leave();
             });
-            report();
+            m_course.untilLeft(kProgressEvery, [this] { report(); });
             driver.join();
         }
         m_end.reset(); // nobody else fails this run any more
         tellSpans();
-        if (m_error)
-            return *std::move(m_error);
+        if (auto error = m_course.error())
+            return *std::move(error);
         if (!m_peers.isFirst())
             return std::move(m_outcome);
         m_outcome.measured = measuredTimeline(m_plan, m_measures,
@@ -189,7 +187,7 @@ private:
             }
             m_devices.push_back(std::make_unique<DeviceExecutor>(
                 m_shared, device, m_progress[d], backendOf(DeviceId{device})));
-            m_devices.back()->setLive(static_cast<bool>(m_events.spans));
+            m_devices.back()->setLive(static_cast<bool>(events().spans));
         }
         return {};
     }
@@ -249,30 +247,12 @@ private:
     /// Keeps the first error, and ends all that waits here and at the other ranks.
     void fail(Error error)
     {
-        const Error first = end(std::move(error));
+        const Error first = m_course.end(std::move(error));
         m_world.abort();
         if (m_others != nullptr)
             m_others->abort();
         if (m_end)
             m_end->fail(first);
-    }
-
-    void warn(const std::string &text)
-    {
-        if (!m_events.warning)
-            return;
-        const std::lock_guard lock{m_eventMutex};
-        m_events.warning(text);
-    }
-
-    /// @return the first error
-    Error end(Error error)
-    {
-        const std::lock_guard lock{m_mutex};
-        if (!m_error)
-            m_error = std::move(error);
-        m_stopped.store(true);
-        return *m_error;
     }
 
     void drive()
@@ -282,17 +262,16 @@ private:
             device->issueSetup();
         for (const auto &device : m_devices)
             device->finish();
-        if (m_stopped.load())
+        if (isStopped())
             return;
         auto loaded = m_peers.gather(measuresHere());
         if (!loaded)
             return fail(std::move(loaded).error());
-        if (m_peers.isFirst() && m_events.loaded) {
+        if (m_peers.isFirst()) {
             std::vector<Bytes> peak;
             for (const DeviceMeasure &device : *loaded)
                 peak.push_back(device.peak);
-            const std::lock_guard lock{m_eventMutex};
-            m_events.loaded(peak);
+            m_teller.tell(events().loaded, peak);
         }
         for (std::int32_t step = 0; step < m_options.steps && !m_outcome.stopped; ++step) {
             if (auto begun = m_training.beginStep(step, m_values); !begun) {
@@ -307,10 +286,10 @@ private:
             m_board.begin();
             for (const auto &device : m_devices)
                 device->issueStep(step, m_origin,
-                    m_events.spans || step + 1 == m_options.steps || m_events.finish.stop_possible());
+                    events().spans || step + 1 == m_options.steps || events().finish.stop_possible());
             for (const auto &device : m_devices)
                 device->finish();
-            if (m_stopped.load())
+            if (isStopped())
                 return;
             auto dropped = m_peers.sumAtFirst(droppedHere());
             if (!dropped)
@@ -318,13 +297,13 @@ private:
             if (m_peers.isFirst())
                 stepDone(step, *dropped);
             auto stopped =
-                m_peers.decidedByFirst(m_events.finish.stop_requested() && step + 1 < m_options.steps);
+                m_peers.decidedByFirst(events().finish.stop_requested() && step + 1 < m_options.steps);
             if (!stopped)
                 return fail(std::move(stopped).error());
             m_outcome.stopped = *stopped;
             if (m_training.savesAfter(step, m_outcome.stopped))
                 save(step + 1);
-            if (m_stopped.load())
+            if (isStopped())
                 return;
         }
         if (auto all = m_peers.gather(measuresHere()); all)
@@ -350,10 +329,8 @@ private:
             return;
         }
         m_outcome.checkpoint = saved->path;
-        if (m_events.saved && m_peers.isFirst()) {
-            const std::lock_guard lock{m_eventMutex};
-            m_events.saved(*saved);
-        }
+        if (m_peers.isFirst())
+            m_teller.tell(events().saved, *saved);
     }
 
     void stepDone(std::int32_t step, const std::map<OperatorId, std::int64_t> &dropped)
@@ -364,10 +341,7 @@ private:
         m_outcome.losses.push_back(loss);
         m_outcome.stepSeconds.push_back(seconds);
         countDropped(step, dropped);
-        if (m_events.stepDone) {
-            const std::lock_guard lock{m_eventMutex};
-            m_events.stepDone(step, loss, seconds);
-        }
+        m_teller.tell(events().stepDone, step, loss, seconds);
     }
 
     std::map<OperatorId, std::int64_t> droppedHere() const
@@ -388,52 +362,43 @@ private:
         const std::int64_t before =
             std::accumulate(m_outcome.dropped.begin(), m_outcome.dropped.end(), std::int64_t{0});
         m_outcome.dropped.push_back(total - before);
-        if (total == 0 || before != 0 || !m_events.warning)
+        if (total == 0 || before != 0)
             return;
         const auto most = std::max_element(
             dropped.begin(), dropped.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
-        const std::lock_guard lock{m_eventMutex};
-        m_events.warning("step " + std::to_string(step + 1) + " left out " + std::to_string(total)
-            + " of the places that data chose, which had no room; " + std::to_string(most->second)
-            + " of them in '" + m_plan.graph->at(most->first).name + "': give more room with --capacity");
+        m_teller.tell(events().warning,
+            "step " + std::to_string(step + 1) + " left out " + std::to_string(total)
+                + " of the places that data chose, which had no room; " + std::to_string(most->second)
+                + " of them in '" + m_plan.graph->at(most->first).name + "': give more room with --capacity");
     }
 
     void tellSpans()
     {
-        if (!m_events.spans)
-            return;
-        const std::lock_guard lock{m_eventMutex};
         for (std::size_t d = 0; d < m_devices.size(); ++d)
             if (const std::vector<LiveSpan> ended = m_devices[d]->takeLive(); !ended.empty())
-                m_events.spans(DeviceId{m_peers.first() + static_cast<std::int32_t>(d)}, ended);
+                m_teller.tell(
+                    events().spans, DeviceId{m_peers.first() + static_cast<std::int32_t>(d)}, ended);
     }
 
-    /// Tells how far the devices are until all have ended.
+    /// Tells how far the devices are.
     void report()
     {
-        std::unique_lock lock{m_mutex};
-        while (!m_changed.wait_for(lock, kProgressEvery, [this] { return !m_running; })) {
-            if (!m_events.progress && !m_events.spans)
-                continue;
-            lock.unlock();
-            tellSpans();
-            if (m_events.progress) {
-                const std::lock_guard eventLock{m_eventMutex};
-                for (std::int32_t d = m_peers.first(); d < m_peers.end(); ++d) {
-                    const DeviceProgress &progress = m_progress[static_cast<std::size_t>(d)];
-                    m_events.progress(DeviceId{d}, progress.issued.load(), progress.finished.load());
-                }
-            }
-            lock.lock();
+        tellSpans();
+        for (std::int32_t d = m_peers.first(); d < m_peers.end(); ++d) {
+            const DeviceProgress &progress = m_progress[static_cast<std::size_t>(d)];
+            m_teller.tell(events().progress, DeviceId{d}, progress.issued.load(), progress.finished.load());
         }
     }
 
+    const RunEvents &events() const { return m_teller.events; }
+    bool isStopped() const { return m_course.stopped().load(); }
+
     const ExecutionPlan &m_plan;
     const RunOptions &m_options;
-    const RunEvents &m_events;
+    RunTeller m_teller;
     std::vector<DeviceProgress> m_ownProgress;
     DeviceProgress *m_progress;
-    std::atomic<bool> m_stopped{false};
+    RunCourse m_course{};
     WorkPool m_pool; ///< Before all that works on it.
     std::unique_ptr<RankEnd> m_end; ///< Null in a run of one process. Before what has claims of it.
     RunPeers m_peers;
@@ -448,12 +413,6 @@ private:
     std::vector<DeviceMeasure> m_measures{}; ///< Of all, at rank 0, in the end.
     RunOutcome m_outcome{}; ///< Written by the driving thread.
     Clock::time_point m_origin{};
-
-    std::mutex m_eventMutex{};
-    std::mutex m_mutex{}; ///< Of what follows.
-    std::condition_variable m_changed{};
-    bool m_running = true;
-    std::optional<Error> m_error{};
 };
 
 /// @param given  the same plan in the types that its values are given in

@@ -2,13 +2,11 @@
 
 #include "engine/cuda/backend/cuda_products.h"
 #include "engine/cuda/backend/cuda_step.h"
+#include "engine/cuda/backend/step_events.h"
 
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cmath>
-#include <iterator>
-#include <limits>
 #include <map>
 #include <thread>
 #include <utility>
@@ -31,6 +29,8 @@ public:
         , m_communicator(std::move(communicator))
         , m_options(options)
         , m_products(shared.cuda)
+        , m_events(shared.cuda)
+        , m_vote(shared)
     {
     }
 
@@ -45,11 +45,6 @@ public:
             if (queue.stream != nullptr)
                 (void)m_cuda.destroyStream(queue.stream);
         }
-        for (const std::vector<CudaEvent> &events : {m_events, m_times})
-            for (const CudaEvent event : events)
-                (void)m_cuda.destroyEvent(event);
-        if (m_agreed != nullptr)
-            (void)m_cuda.destroyEvent(m_agreed);
         for (const auto &[memory, place] : m_arenas)
             (void)(place == MemoryPlace::Host ? m_cuda.releaseHost(memory) : m_cuda.release(memory));
     }
@@ -69,7 +64,7 @@ public:
             for (Queue &queue : m_queues)
                 queue.chain =
                     std::make_unique<CudaChain>(m_cuda, m_shared.kernels, m_shared.warning, queue.stream);
-        TRY(m_anchor, newEvent(m_events));
+        TRY_VOID(m_events.make(0));
         m_shared.graphs.join(*this);
         m_shared.pumps.emplace(this, [this] {
             pump();
@@ -87,8 +82,7 @@ public:
         if (std::byte *const own = host ? nullptr : m_communicator->allocate(bytes))
             return own;
         void *memory = nullptr;
-        const CudaStatus status =
-            host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
+        const auto status = host ? m_cuda.allocateHost(&memory, bytes) : m_cuda.allocate(&memory, bytes);
         if (status != kCudaSuccess) {
             Error error = cudaError(m_cuda, status, host ? "cudaHostAlloc" : "cudaMalloc");
             error.message = std::string{host ? "the host of " : ""} + "device "
@@ -113,7 +107,7 @@ public:
         assert(m_left == 0);
         m_running = std::exchange(m_kind, {});
         m_shared.graphs.begin();
-        m_mode = modeOfStep();
+        m_events.begin(modeOfStep(), m_running.timed);
         m_listener = &listener;
         m_left = events;
         m_step.begin(events);
@@ -128,22 +122,21 @@ public:
     void issue(DeviceTask task) override
     {
         CudaTask &added = m_step.add(std::move(task), std::make_shared<CudaTaskState>(m_shared));
-        if (m_mode == StepMode::Replay) {
+        if (mode() == StepMode::Replay) {
             const Captured &known = m_captured[StepGraphs::keyOf(m_running)][added.event()];
             added.state = known.state;
             added.share = known.share;
         }
-        if (m_mode == StepMode::Issue)
+        if (mode() == StepMode::Issue)
             pump();
     }
 
     void finish() override
     {
         (void)m_cuda.setDevice(m_options.gpu);
-        if (m_mode != StepMode::Issue)
+        if (mode() != StepMode::Issue)
             m_shared.graphs.start(m_running);
-        m_lastEnd =
-            Clock::now(); // capturing takes its time, as does what CUDA loads when it is first launched
+        m_lastEnd = Clock::now(); // capturing takes its time, as does what CUDA loads at the first launch
         auto pause = std::chrono::microseconds{5};
         while (m_left > 0) {
             if (m_communicator->isAborted()) {
@@ -188,24 +181,7 @@ private:
         std::unique_ptr<CudaChain> chain{}; ///< Null where kernels are not fused.
     };
 
-    Result<CudaEvent> newEvent(std::vector<CudaEvent> &among)
-    {
-        CudaEvent event = nullptr;
-        CUDA_TRY(m_cuda, "cudaEventCreate", m_cuda.createEvent(&event));
-        among.push_back(event);
-        return event;
-    }
-    // The anchor is first. What orders the tasks of a graph tells no times: others do.
-    CudaEvent startOf(std::size_t event) const
-    {
-        return m_mode == StepMode::Issue ? m_events[1 + 2 * event] : m_times[2 * event];
-    }
-    CudaEvent endOf(const CudaTask &task) const { return m_events[2 + 2 * task.last()]; }
-    CudaEvent timeOfEnd(const CudaTask &task) const
-    {
-        return m_mode == StepMode::Issue ? endOf(task) : m_times[1 + 2 * task.last()];
-    }
-    bool recordsTimes() const { return m_mode == StepMode::Issue || m_running.timed; }
+    StepMode mode() const { return m_events.mode(); }
 
     StepMode modeOfStep()
     {
@@ -222,7 +198,6 @@ private:
     }
 
     // Of StepGraphs:
-
     std::vector<CudaStream> streams() const override
     {
         std::vector<CudaStream> streams;
@@ -252,7 +227,7 @@ private:
             return;
         }
         m_communicator->captureFailed();
-        m_mode = StepMode::Issue;
+        m_events.issueAnew();
         m_step.restart([this] { return std::make_shared<CudaTaskState>(m_shared); });
         forgetChains();
     }
@@ -276,23 +251,10 @@ private:
         if (!m_communicator->waitsInStreams())
             return mine;
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
-        if (m_agreed == nullptr)
-            CUDA_TRY(m_cuda, "cudaEventCreate", m_cuda.createEvent(&m_agreed));
-        CudaTaskState task(m_shared);
-        TRY(std::byte *const onHost, task.pinned(sizeof(float)));
-        CudaScratch &scratch = *m_queues[0].scratch;
-        scratch.begin();
-        TRY(std::byte *const onDevice, scratch.take(sizeof(float)));
-        const float own = mine ? 1 : 0;
-        std::memcpy(onHost, &own, sizeof own);
-        const CudaStream stream = m_queues[0].stream;
-        CUDA_TRY(m_cuda, "cudaMemcpyAsync", m_cuda.copy(onDevice, onHost, sizeof own, stream));
-        TRY_VOID(m_communicator->sumOverAll(reinterpret_cast<float *>(onDevice), stream));
-        CUDA_TRY(m_cuda, "cudaMemcpyAsync", m_cuda.copy(onHost, onDevice, sizeof own, stream));
-        CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_agreed, stream));
+        TRY_VOID(m_vote.cast(mine, *m_communicator, *m_queues[0].scratch, m_queues[0].stream));
         const auto begun = Clock::now();
         CudaStatus status = kCudaNotReady;
-        while ((status = m_cuda.query(m_agreed)) == kCudaNotReady) {
+        while ((status = m_vote.query()) == kCudaNotReady) {
             TRY_VOID(m_communicator->poll());
             if (Clock::now() - begun > m_options.deadline)
                 m_communicator->abort();
@@ -304,9 +266,7 @@ private:
             std::this_thread::sleep_for(std::chrono::microseconds{20});
         }
         CUDA_TRY(m_cuda, "cudaEventQuery", status);
-        float sum = 0;
-        std::memcpy(&sum, onHost, sizeof sum);
-        return sum == static_cast<float>(m_communicator->processes());
+        return m_vote.isUnanimous(*m_communicator);
     }
     void replaying(const Result<void> &outcome) override
     {
@@ -326,19 +286,12 @@ private:
         if (m_shared.hung)
             return *m_shared.hung;
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
-        while (m_events.size() < 1 + 2 * static_cast<std::size_t>(events))
-            TRY_VOID(newEvent(m_events));
-        while (m_mode != StepMode::Issue && m_times.size() < 2 * static_cast<std::size_t>(events))
-            TRY_VOID(newEvent(m_times));
-        CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.record(m_anchor, m_queues[0].stream));
-        CudaStatus status = kCudaNotReady;
+        TRY_VOID(m_events.make(static_cast<std::size_t>(events)));
         const auto begun = Clock::now();
-        while ((status = m_cuda.query(m_anchor)) == kCudaNotReady)
-            if (Clock::now() - begun > m_options.deadline)
-                return *(
-                    m_shared.hung = hung("nothing, between two steps, has ended for ", Clock::now() - begun));
-        m_anchored = Clock::now();
-        CUDA_TRY(m_cuda, "cudaEventQuery", status);
+        TRY(const bool isAnchored, m_events.anchor(m_queues[0].stream, m_options.deadline));
+        if (!isAnchored)
+            return *(
+                m_shared.hung = hung("nothing, between two steps, has ended for ", Clock::now() - begun));
         return {};
     }
 
@@ -400,7 +353,7 @@ private:
         if (m_step.hasWaiting(at) && (m_broken || !m_step.mayJoin(at)))
             sendWaiting(at);
         task.queue = std::make_unique<CudaQueue>(m_shared, m_products, *queue.scratch, queue.stream,
-            *task.state, m_mode, task.communicates() ? nullptr : queue.chain.get());
+            *task.state, mode(), task.communicates() ? nullptr : queue.chain.get());
         if (m_broken)
             return launched(at, task, *m_broken);
         auto begun = beginTask(at, task);
@@ -433,15 +386,15 @@ private:
         CUDA_TRY(m_cuda, "cudaSetDevice", m_cuda.setDevice(m_options.gpu));
         for (const EventId event : task.task.waits)
             CUDA_TRY(m_cuda, "cudaStreamWaitEvent",
-                m_cuda.wait(queue.stream, endOf(m_step.task(static_cast<std::size_t>(event)))));
+                m_events.wait(queue.stream, m_step.task(static_cast<std::size_t>(event))));
         // Where others wait, the task starts with them, unless it turns out not to join them.
         const bool starts = !m_step.hasWaiting(at);
         if (starts)
-            TRY_VOID(recordStart(queue, task));
+            TRY_VOID(m_events.recordStart(task, queue.stream));
         if (queue.chain)
             queue.chain->begin(starts ? std::function<Result<void>()>{} : [this, at, &task] {
                 sendWaiting(at);
-                return recordStart(m_queues[at], task);
+                return m_events.recordStart(task, m_queues[at].stream);
             });
         if (!task.task.work)
             return {};
@@ -456,13 +409,6 @@ private:
         return task.queue->outcome();
     }
 
-    Result<void> recordStart(const Queue &queue, const CudaTask &task)
-    {
-        if (recordsTimes())
-            CUDA_TRY(m_cuda, "cudaEventRecord", m_cuda.recordTime(startOf(task.event()), queue.stream));
-        return {};
-    }
-
     /// Puts the kernels that wait into the stream, and the end of all their tasks.
     void sendWaiting(std::size_t at)
     {
@@ -471,7 +417,7 @@ private:
         (void)m_cuda.setDevice(m_options.gpu);
         Result<void> outcome;
         if (tasks.size() > 1 && !m_broken)
-            outcome = recordStart(queue, *tasks[1]);
+            outcome = m_events.recordStart(*tasks[1], queue.stream);
         if (m_broken)
             queue.chain->forget();
         else if (outcome)
@@ -480,20 +426,17 @@ private:
             launched(at, tasks, std::move(outcome));
     }
 
-    /// A task is in its stream with all that it does, or ends without.
     void launched(std::size_t at, CudaTask &task, Result<void> outcome)
     {
         launched(at, std::vector<CudaTask *>{&task}, std::move(outcome));
     }
-    /// Several whose kernels are one.
+    /// Tasks, several where their kernels are one, are in their stream with all that they do, or end without.
     void launched(std::size_t at, const std::vector<CudaTask *> &tasks, Result<void> outcome)
     {
         Queue &queue = m_queues[at];
         (void)m_cuda.setDevice(m_options.gpu);
         const CudaTask &last = *tasks.back();
-        CudaStatus status = m_broken ? kCudaNotReady : m_cuda.record(endOf(last), queue.stream);
-        if (status == kCudaSuccess && m_mode == StepMode::Capture && m_running.timed)
-            status = m_cuda.recordTime(timeOfEnd(last), queue.stream);
+        const CudaStatus status = m_broken ? kCudaNotReady : m_events.recordEnd(last, queue.stream);
         for (CudaTask *const task : tasks) {
             task->recorded = status == kCudaSuccess;
             Result<void> own = outcome;
@@ -508,7 +451,7 @@ private:
                 own = cudaError(m_cuda, status, "cudaEventRecord");
             task->outcome = std::move(own);
             task->cancelled = Clock::now();
-            m_shared.tasksOnHost += m_mode == StepMode::Issue && task->state->isOnHost() ? 1 : 0;
+            m_shared.tasksOnHost += mode() == StepMode::Issue && task->state->isOnHost() ? 1 : 0;
         }
         m_step.launched(at, tasks);
     }
@@ -538,7 +481,7 @@ private:
         Clock::time_point end = task.cancelled;
         if (task.recorded && !m_broken) {
             const CudaStatus status =
-                m_mode == StepMode::Issue ? m_cuda.query(endOf(task)) : m_shared.graphs.query();
+                mode() == StepMode::Issue ? m_events.query(task) : m_shared.graphs.query();
             if (status == kCudaNotReady)
                 return false;
             if (status != kCudaSuccess)
@@ -560,29 +503,10 @@ private:
 
     void timesOf(const CudaTask &task, Clock::time_point &start, Clock::time_point &end)
     {
-        if (!recordsTimes()) {
-            start = m_launchedAt;
-            end = Clock::now();
-            return;
-        }
-        const CudaTask::Share &share = task.share;
-        float from = 0;
-        float to = 0;
-        if (m_cuda.milliseconds(from, m_anchor,
-                startOf(share.start < 0 ? task.event() : static_cast<std::size_t>(share.start)))
-                != kCudaSuccess
-            || m_cuda.milliseconds(to, m_anchor, timeOfEnd(task)) != kCudaSuccess)
-            return;
-        const auto since = [this](double milliseconds) {
-            return m_anchored + std::chrono::nanoseconds{std::llround(milliseconds * 1e6)};
-        };
-        // Of a kernel that several tasks have, each has its share, in their order.
-        const double begun = static_cast<double>(from);
-        const double passed = static_cast<double>(std::max(to - from, 0.0F));
-        start = since(begun + share.from * passed);
-        end = since(begun + share.to * passed);
-        if (share.isFirst && m_cuda.milliseconds(from, m_anchor, startOf(task.event())) == kCudaSuccess)
-            start = std::min(start, since(static_cast<double>(from)));
+        if (m_events.recordsTimes())
+            return m_events.timesOf(task, start, end);
+        start = m_launchedAt;
+        end = Clock::now();
     }
 
     /// Gives up a step in which nothing goes on: later where the host computes for it.
@@ -606,7 +530,7 @@ private:
     std::string whatCommunicates() const
     {
         std::string all;
-        if (m_mode == StepMode::Issue) {
+        if (mode() == StepMode::Issue) {
             for (std::size_t at = 0; at < m_queues.size(); ++at)
                 if (communicatesNow(at))
                     all += (all.empty() ? "" : " and ") + textOf(m_step.running(at)->task.communication);
@@ -629,7 +553,7 @@ private:
     bool communicatesNow(std::size_t at) const
     {
         const CudaTask *const running = m_step.running(at);
-        return m_mode == StepMode::Issue && running != nullptr && running->communicates();
+        return mode() == StepMode::Issue && running != nullptr && running->communicates();
     }
 
     static Error hung(const std::string &what, Clock::duration passed, const std::string &log = {})
@@ -647,19 +571,14 @@ private:
     CudaProducts m_products;
     std::vector<std::pair<void *, MemoryPlace>> m_arenas{};
     std::array<Queue, kQueueCount> m_queues{};
-    std::vector<CudaEvent> m_events{}; ///< The anchor, then start and end of each event of the longest step.
-    CudaEvent m_anchor = nullptr;
-    CudaEvent m_agreed = nullptr; ///< Of `agree`; null before the first time.
-    Clock::time_point m_anchored{}; ///< When the anchor was.
-
-    std::vector<CudaEvent> m_times{}; ///< Start and end of each event of the longest step that is a graph.
+    StepEvents m_events;
+    CudaVote m_vote;
     StepKind m_kind{}; ///< Of the step that begins next.
     std::map<StepGraphs::Key, std::vector<Captured>> m_captured{}; ///< By event.
 
     // Of the step that runs.
     TaskListener *m_listener = nullptr;
     StepKind m_running{};
-    StepMode m_mode = StepMode::Issue;
     Clock::time_point m_launchedAt{}; ///< Of a graph.
     CudaStep m_step{};
     std::vector<std::unique_ptr<CudaTask>> m_hung{};
@@ -667,7 +586,6 @@ private:
     std::optional<Error> m_broken{};
     Clock::time_point m_lastEnd{};
 };
-
 } // namespace
 
 Result<std::unique_ptr<DeviceBackend>> cudaBackend(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/cuda/kernels/row_kernels.h"
+#include "engine/kernels/attention/attention_sizes.h"
 
 // Attention in tiles, without scores in memory (FlashAttention-2, arXiv:2307.08691), as attention.cpp has it:
 // a team makes a tile of queries, or of keys, going through those on the other side tile by tile.
@@ -13,7 +14,7 @@ constexpr std::int64_t kMostHeadWidth = 256; ///< Of queries, keys and values.
 constexpr std::int32_t kMostMasks = 3;
 
 /// What all passes ask about scores; AttentionTiles of attention_tile.h, for one score at a time.
-struct AttentionScores {
+struct AttentionScores : AttentionSizes {
     struct Mask {
         Elements elements{}; ///< No data: absent.
         std::int64_t row = 0;
@@ -24,14 +25,6 @@ struct AttentionScores {
     Elements k{};
     Mask masks[kMostMasks] = {};
     DataType compute = DataType::Float32; ///< What is seen of operands.
-    std::int64_t heads = 1;
-    std::int64_t group = 1; ///< Query heads by key head.
-    std::int64_t queries = 0;
-    std::int64_t keys = 0;
-    std::int64_t width = 0;
-    std::int64_t firstQuery = 0; ///< In the whole operator.
-    std::int64_t firstKey = 0;
-    std::int64_t allKeys = 0;
     bool causal = false;
     std::int64_t offset = 0;
     std::int64_t window = 0;

@@ -20,31 +20,24 @@ std::optional<AttentionScores> scoresOf(const DeviceCall &device, const Attentio
 {
     AttentionScores s;
     s.compute = device.compute();
-    const auto drawn = nestOf<1>(plan.leading, {plan.drawn});
+    const auto drawn = nestOf<1>(plan.leading, {plan.dropped.heads});
     if (s.compute == DataType::Float8E4M3 || s.compute == DataType::Float8E5M2 || plan.width > kMostHeadWidth
         || plan.valueWidth > kMostHeadWidth || plan.masks.size() > kMostMasks || !drawn)
         return std::nullopt;
     s.q = device.of(plan.q);
     s.k = device.of(plan.k);
-    s.heads = plan.heads;
-    s.group = plan.group;
-    s.queries = plan.queries;
-    s.keys = plan.keys;
-    s.width = plan.width;
-    s.firstQuery = plan.firstQuery;
-    s.firstKey = plan.firstKey;
-    s.allKeys = plan.allKeys;
+    static_cast<AttentionSizes &>(s) = plan;
     s.causal = plan.reach.causal;
     s.offset = plan.reach.offset;
     s.window = plan.reach.window;
     s.scale = static_cast<float>(plan.scale);
     s.softcap = static_cast<float>(plan.softcap);
     s.maskedScore = static_cast<float>(plan.maskedScore);
-    s.drops = plan.dropout > 0;
-    s.dropKey = plan.draw.key;
-    s.dropBound = plan.draw.bound;
-    s.enlarged = static_cast<float>(1 / (1 - plan.dropout));
-    s.firstDrawn = plan.firstDrawn;
+    s.drops = plan.dropped.ratio > 0;
+    s.dropKey = plan.dropped.draw.key;
+    s.dropBound = plan.dropped.draw.bound;
+    s.enlarged = static_cast<float>(1 / (1 - plan.dropped.ratio));
+    s.firstDrawn = plan.dropped.first;
     s.drawn = *drawn;
     for (std::size_t i = 0; i < plan.masks.size(); ++i) {
         const AttentionPlan::Mask &mask = plan.masks[i];

@@ -21,11 +21,11 @@ void placeScores(AttentionPlan &plan)
     for (std::size_t d = 0; d <= leading; ++d)
         whole.push_back(wholeExtent(*plan.q, d));
     whole.push_back(plan.allKeys);
-    plan.drawn = denseStrides(whole);
-    plan.drawn.resize(leading);
+    plan.dropped.heads = denseStrides(whole);
+    plan.dropped.heads.resize(leading);
     for (std::size_t d = 0; d < leading; ++d) {
         plan.heads *= plan.leading[d];
-        plan.firstDrawn += firstOf(*plan.q, d) * plan.drawn[d];
+        plan.dropped.first += firstOf(*plan.q, d) * plan.dropped.heads[d];
     }
     for (AttentionPlan::Mask &mask : plan.masks) {
         if (mask.buffer == nullptr)
@@ -103,8 +103,8 @@ Planned<AttentionPlan> planAttention(const KernelCall &call)
     plan.softcap = attributes.real("softcap");
     plan.maskedScore = attributes.has("masked_score") ? attributes.real("masked_score")
                                                       : -std::numeric_limits<double>::infinity();
-    plan.dropout = attributes.real("dropout");
-    plan.draw = DropoutDraw(call.seed, attributes.integer("seed"), plan.dropout);
+    plan.dropped.ratio = attributes.real("dropout");
+    plan.dropped.draw = DropoutDraw(call.seed, attributes.integer("seed"), plan.dropped.ratio);
     placeScores(plan);
     return plan;
 }

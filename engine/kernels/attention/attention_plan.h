@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/graph/operators/attention.h"
+#include "engine/kernels/attention/attention_sizes.h"
 #include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/movement/draw.h"
 
@@ -8,9 +9,9 @@
 
 namespace planloom {
 
-/// An Attention, in both directions. Heads are counted over all leading dimensions, queries and keys as they
-/// lie in this part. A buffer is null where its direction has none, where it is absent, or not wanted.
-struct AttentionPlan {
+/// An Attention, in both directions. A buffer is null where its direction has none, where it is absent, or
+/// not wanted.
+struct AttentionPlan : AttentionSizes {
     /// Of the scores [.. heads, queries, keys]; broadcast.
     struct Mask {
         const Buffer *buffer = nullptr; ///< Null if it is absent.
@@ -18,6 +19,13 @@ struct AttentionPlan {
         std::int64_t row = 0; ///< Of queries,
         std::int64_t column = 0; ///< and of keys.
         const Buffer *gradient = nullptr;
+    };
+    /// What a dropout draws.
+    struct Dropped {
+        double ratio = 0; ///< 0: there is none.
+        DropoutDraw draw{0, 0, 0};
+        std::int64_t first = 0; ///< The part's first score among those of the whole operator,
+        Shape heads{}; ///< and how far apart those of other heads are there.
     };
     const Buffer *q = nullptr;
     const Buffer *k = nullptr;
@@ -32,23 +40,12 @@ struct AttentionPlan {
     const Buffer *dv = nullptr;
 
     Shape leading{}; ///< Extents of the leading dimensions: heads in all.
-    std::int64_t heads = 1;
-    std::int64_t group = 1; ///< Query heads by key head, which follow one another.
-    std::int64_t queries = 0;
-    std::int64_t keys = 0;
-    std::int64_t width = 0; ///< Of queries and keys.
     std::int64_t valueWidth = 0;
-    std::int64_t firstQuery = 0; ///< In the whole operator.
-    std::int64_t firstKey = 0;
-    std::int64_t allKeys = 0;
     AttentionReach reach{};
     double scale = 1;
     double softcap = 0; ///< 0: none.
     double maskedScore = 0;
-    double dropout = 0; ///< 0: none.
-    DropoutDraw draw{0, 0, 0};
-    std::int64_t firstDrawn = 0; ///< The part's first score among those of the whole operator,
-    Shape drawn{}; ///< and how far apart those of other heads are there.
+    Dropped dropped{};
 
     /// Whether gradients need those of the scores.
     bool needsSlope() const;

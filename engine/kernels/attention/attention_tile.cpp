@@ -155,13 +155,13 @@ void slopeRow(const double *probabilities, double *slope, std::int64_t count, do
 template<typename T>
 AttentionTiles<T>::AttentionTiles(const AttentionPlan &plan)
     : m_plan(plan)
-    , m_drawn(firstsOf(plan.drawn))
+    , m_drawn(firstsOf(plan.dropped.heads))
     , m_scale(static_cast<T>(plan.scale))
     , m_softcap(static_cast<T>(plan.softcap))
     , m_maskedScore(static_cast<T>(plan.maskedScore))
 {
     for (std::int64_t &drawn : m_drawn)
-        drawn += plan.firstDrawn;
+        drawn += plan.dropped.first;
     for (const AttentionPlan::Mask &mask : plan.masks)
         m_masks.push_back(
             mask.buffer == nullptr ? std::nullopt : std::optional(Mask{mask, firstsOf(mask.heads)}));
@@ -264,10 +264,10 @@ template<typename T> void AttentionTiles<T>::drop(std::int64_t head, Range queri
 {
     if (!drops())
         return;
-    const T enlarged = static_cast<T>(1 / (1 - m_plan.dropout));
+    const T enlarged = static_cast<T>(1 / (1 - m_plan.dropped.ratio));
     for (std::int64_t i = queries.begin; i < queries.end; ++i)
-        dropRow(tile + (i - queries.begin) * keys.size(), keys.size(), m_plan.draw.key, m_plan.draw.bound,
-            static_cast<std::uint64_t>(drawnAt(head, i, keys.begin)), enlarged);
+        dropRow(tile + (i - queries.begin) * keys.size(), keys.size(), m_plan.dropped.draw.key,
+            m_plan.dropped.draw.bound, static_cast<std::uint64_t>(drawnAt(head, i, keys.begin)), enlarged);
 }
 
 template<typename T>

@@ -23,7 +23,7 @@ public:
 
     std::int64_t keyHeadOf(std::int64_t head) const { return head / m_plan.group; }
     T scale() const { return m_scale; }
-    bool drops() const { return m_plan.dropout > 0; }
+    bool drops() const { return m_plan.dropped.ratio > 0; }
 
     /// The keys that at least one of these queries sees.
     Range keysOf(Range queries) const;

@@ -53,7 +53,8 @@ struct DropoutPlan {
 };
 Planned<DropoutPlan> planDropout(const KernelCall &call);
 
-/// Rotary: pairs of elements of the last dimension are rotated into one another; backward the other way round.
+/// Rotary: pairs of elements of the last dimension are rotated into one another; backward the other way
+/// round.
 struct RotaryPlan {
     const Buffer *x = nullptr; ///< Backward: dy.
     const Buffer *cosine = nullptr;

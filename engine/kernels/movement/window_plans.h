@@ -24,8 +24,8 @@ struct ConvolutionPlan {
     std::vector<PlannedConvolution> products{};
     const Buffer *bias = nullptr; ///< Forward: what this part adds to the channels of the result.
     const Buffer *dy = nullptr; ///< Null: forward.
-    /// The piece of dy that the part has to itself, without the windows of its neighbours; its data is for the
-    /// kernel to find.
+    /// The piece of dy that the part has to itself, without the windows of its neighbours; its data is for
+    /// the kernel to find.
     Buffer own{};
     const Buffer *dbias = nullptr;
     bool addsUpBias = false; ///< Else another part does, and this one's gradient of the bias is zeros.

@@ -128,8 +128,8 @@ Planned<LinearPlan> planLinear(const KernelCall &call)
     if (x == nullptr || w == nullptr)
         return missingSlot(call, "its input or its weight");
     const std::int64_t n = columnsOf(y->shape, w->shape.size() - 1);
-    return LinearPlan{denseProduct(*x, false, *w, isTransposed(call), *y,
-                          n == 0 ? 0 : elementCount(*y) / n, n, x->shape.back()),
+    return LinearPlan{denseProduct(*x, false, *w, isTransposed(call), *y, n == 0 ? 0 : elementCount(*y) / n,
+                          n, x->shape.back()),
         makesTerm(call, 0, {2}) ? findInput(call, 2) : nullptr};
 }
 
@@ -153,8 +153,7 @@ Result<LinearSlopes> planLinearSlopes(const KernelCall &call)
     made.addsUpBias = made.ofBias != nullptr && makesTerm(call, 2, {0});
     const bool transposed = isTransposed(call);
     if (dx != nullptr) // [rows k] = dy [rows n] * w [n k]
-        made.ofInput =
-            denseProduct(*made.dy, false, *w, !transposed, *dx, made.rows(), dx->shape.back(), n);
+        made.ofInput = denseProduct(*made.dy, false, *w, !transposed, *dx, made.rows(), dx->shape.back(), n);
     if (dw != nullptr) { // [n k] = dy^T x, or [k n] = x^T dy
         const std::int64_t k = x->shape.back();
         made.ofWeight = transposed ? denseProduct(*made.dy, true, *x, false, *dw, n, k, made.rows())

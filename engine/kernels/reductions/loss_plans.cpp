@@ -50,7 +50,8 @@ Planned<LossPlan> planLoss(const KernelCall &call)
     if (plan.made == nullptr)
         return std::nullopt;
     if (plan.labels == nullptr || (plan.x == nullptr && (forward || plan.logits)))
-        return missingSlot(call, forward ? "its logits or its labels" : "a gradient, its logits or its labels");
+        return missingSlot(
+            call, forward ? "its logits or its labels" : "a gradient, its logits or its labels");
     if (!forward && plan.dy == nullptr)
         return missingSlot(call, "a gradient, its logits or its labels");
     plan.view = classView(forward ? *plan.x : *plan.made);

@@ -165,8 +165,8 @@ Planned<StatisticPlan> planStatistic(const KernelCall &call)
         if (plan.dy == nullptr || (variance && (plan.x == nullptr || plan.mean == nullptr)))
             return missingSlot(call, "a gradient or a saved input");
     }
-    plan.view = channelView((plan.x != nullptr ? plan.x : plan.dx)->shape,
-        (plan.dy != nullptr ? plan.dy : plan.y)->shape);
+    plan.view = channelView(
+        (plan.x != nullptr ? plan.x : plan.dx)->shape, (plan.dy != nullptr ? plan.dy : plan.y)->shape);
     const std::int64_t each = plan.view.groups == 0 ? plan.view.n : plan.view.c / plan.view.groups;
     plan.count = static_cast<double>(call.op->attributes.integer("count", each * plan.view.rest));
     return plan;
@@ -206,8 +206,8 @@ Planned<NormalizePlan> planNormalize(const KernelCall &call)
     const Buffer *statistics = plan.mean != nullptr ? plan.mean
         : plan.variance != nullptr                  ? plan.variance
                                                     : plan.dmean;
-    plan.view = channelView(
-        plan.dy->shape, statistics != nullptr ? statistics->shape : Shape{plan.dy->shape[1]});
+    plan.view =
+        channelView(plan.dy->shape, statistics != nullptr ? statistics->shape : Shape{plan.dy->shape[1]});
     return plan;
 }
 

@@ -1,8 +1,8 @@
-// What each kind of instruction asks of a queue.
+#include "engine/runtime/devices/device_instructions.h"
 
+#include "engine/graph/operators/storage_types.h"
 #include "engine/kernels/elements/narrow_float.h"
 #include "engine/runtime/devices/box_copy.h"
-#include "engine/runtime/devices/device_executor.h"
 
 #include <algorithm>
 #include <array>
@@ -45,29 +45,95 @@ struct NaNsSeen {
 
 } // namespace
 
-std::byte *DeviceExecutor::addressOf(const MemoryPlan &memory, const StepOperand &operand) const
+DeviceInstructions::DeviceInstructions(RunShared &shared, std::int32_t device)
+    : m_shared(shared)
+    , m_plan(shared.plan)
+    , m_program(shared.plan.devices[static_cast<std::size_t>(device)])
+    , m_device(device)
+    , m_gradientFactor(static_cast<float>(m_plan.updates / lossScaleOf(*m_plan.graph, m_plan.precisions)))
+{
+    for (const BufferInfo &buffer : m_program.buffers) {
+        Slot slot;
+        slot.type = buffer.dataType;
+        slot.shape = shapeOf(buffer.index);
+        slot.elements = elementCount(buffer.index);
+        slot.bytes = static_cast<std::size_t>(slot.elements * sizeOf(slot.type));
+        if (buffer.perMicroBatch && m_plan.microBatches > 1) {
+            // Micro-batches move a box along one dimension, by the same step each time.
+            const IndexMask second = planloom::boxOf(m_plan, buffer, 1);
+            for (std::size_t d = 0; d < second.ranges.size(); ++d) {
+                if (second.ranges[d].begin != buffer.index.ranges[d].begin) {
+                    slot.shiftDimension = static_cast<std::int32_t>(d);
+                    slot.shift = second.ranges[d].begin - buffer.index.ranges[d].begin;
+                }
+            }
+        }
+        m_slots.push_back(std::move(slot));
+    }
+}
+
+PreparedInstruction DeviceInstructions::prepare(const Instruction &instruction)
+{
+    PreparedInstruction prepared;
+    prepared.source = &instruction;
+    prepared.claims = m_shared.collector.claimsOf(m_device, instruction);
+    if (instruction.kind != InstructionKind::Kernel)
+        return prepared;
+    prepared.kernel = prepareKernel(m_plan, m_program, instruction, m_gradientFactor);
+    KernelCall &call = prepared.kernel.call;
+    call.seed = m_shared.options.seed;
+    call.learningRate = m_shared.begin.learningRate;
+    call.libraries = &m_shared.libraries;
+    if (call.op->kind == OperatorKind::NonZero && prepared.kernel.isFirstReplica
+        && m_counted.emplace(instruction.op, instruction.part).second) // when made again, it drops the same
+        call.dropped = &m_dropped[instruction.op];
+    return prepared;
+}
+
+CollectiveCall DeviceInstructions::collectiveCall(const Turn &turn, std::int64_t sequence) const
+{
+    const Instruction &instruction = *turn.prepared.source;
+    CollectiveCall call;
+    call.kind = instruction.kind;
+    call.group = instruction.group;
+    call.sequence = sequence;
+    if (!instruction.outputs.empty() && instruction.outputs[0] >= 0) {
+        const Slot &out = slot(instruction.outputs[0]);
+        call.out = {output(turn, 0), out.type, out.shape};
+    }
+    if (!instruction.inputs.empty() && instruction.inputs[0] >= 0) {
+        const Slot &in = slot(instruction.inputs[0]);
+        call.in = {input(turn, 0), in.type, in.shape};
+    }
+    call.dimension = instruction.dimension;
+    call.gatherDimension = instruction.gatherDimension;
+    call.combination = instruction.combination;
+    return call;
+}
+
+std::byte *DeviceInstructions::addressOf(const MemoryPlan &memory, const StepOperand &operand) const
 {
     const PlannedBlock &block = memory.blocks[static_cast<std::size_t>(operand.block)];
     const auto owner = static_cast<std::size_t>(block.owner < 0 ? m_device : block.owner);
     return m_shared.arenas[owner][static_cast<std::size_t>(block.place)] + block.offset;
 }
 
-std::byte *DeviceExecutor::input(const Turn &turn, std::size_t slot) const
+std::byte *DeviceInstructions::input(const Turn &turn, std::size_t slot) const
 {
     return addressOf(turn.memory, turn.operands[slot]);
 }
 
-std::byte *DeviceExecutor::output(const Turn &turn, std::size_t slot) const
+std::byte *DeviceInstructions::output(const Turn &turn, std::size_t slot) const
 {
     return addressOf(turn.memory, turn.operands[turn.prepared.source->inputs.size() + slot]);
 }
 
-OperandUse DeviceExecutor::useOf(const Turn &turn, std::size_t output) const
+OperandUse DeviceInstructions::useOf(const Turn &turn, std::size_t output) const
 {
     return turn.operands[turn.prepared.source->inputs.size() + output].use;
 }
 
-bool DeviceExecutor::isMadeElsewhere(const Turn &turn) const
+bool DeviceInstructions::isMadeElsewhere(const Turn &turn) const
 {
     const Instruction &instruction = *turn.prepared.source;
     for (std::size_t o = 0; o < instruction.outputs.size(); ++o)
@@ -76,7 +142,7 @@ bool DeviceExecutor::isMadeElsewhere(const Turn &turn) const
     return false;
 }
 
-IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) const
+IndexMask DeviceInstructions::boxOf(std::int32_t buffer, std::int32_t microBatch) const
 {
     IndexMask box = info(buffer).index;
     const Slot &slot = this->slot(buffer);
@@ -88,7 +154,7 @@ IndexMask DeviceExecutor::boxOf(std::int32_t buffer, std::int32_t microBatch) co
     return box;
 }
 
-Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::kernel(const Turn &turn, DeviceQueue &queue)
 {
     PreparedKernel &prepared = turn.prepared.kernel;
     const Instruction &instruction = *turn.prepared.source;
@@ -136,7 +202,7 @@ Result<void> DeviceExecutor::kernel(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::checkNumbers(const PreparedKernel &prepared, DeviceQueue &queue) const
+Result<void> DeviceInstructions::checkNumbers(const PreparedKernel &prepared, DeviceQueue &queue) const
 {
     const KernelCall &call = prepared.call;
     const auto seen = std::make_shared<NaNsSeen>();
@@ -167,7 +233,7 @@ Result<void> DeviceExecutor::checkNumbers(const PreparedKernel &prepared, Device
     return {};
 }
 
-Result<void> DeviceExecutor::accumulate(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::accumulate(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     const std::int32_t in = instruction.inputs[0];
@@ -187,7 +253,7 @@ Result<void> DeviceExecutor::accumulate(const Turn &turn, DeviceQueue &queue)
     }
 }
 
-Result<void> DeviceExecutor::cast(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::cast(const Turn &turn, DeviceQueue &queue)
 {
     const std::int32_t in = turn.prepared.source->inputs[0];
     const std::int32_t out = turn.prepared.source->outputs[0];
@@ -200,7 +266,7 @@ Result<void> DeviceExecutor::cast(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::copyPieces(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::copyPieces(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     const std::int32_t out = instruction.outputs[0];
@@ -215,7 +281,7 @@ Result<void> DeviceExecutor::copyPieces(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::sum(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::sum(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     const std::int32_t out = instruction.outputs[0];
@@ -231,7 +297,7 @@ Result<void> DeviceExecutor::sum(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::weigh(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::weigh(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     const std::int32_t part = instruction.inputs[0];
@@ -250,7 +316,7 @@ Result<void> DeviceExecutor::weigh(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::merge(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::merge(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     const BufferList &ins = instruction.inputs;
@@ -273,7 +339,7 @@ Result<void> DeviceExecutor::merge(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::moveWhole(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::moveWhole(const Turn &turn, DeviceQueue &queue)
 {
     const std::int32_t in = turn.prepared.source->inputs[0];
     const std::int32_t out = turn.prepared.source->outputs[0];
@@ -285,7 +351,7 @@ Result<void> DeviceExecutor::moveWhole(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::execute(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::execute(const Turn &turn, DeviceQueue &queue)
 {
     const Instruction &instruction = *turn.prepared.source;
     switch (instruction.kind) {
@@ -339,11 +405,11 @@ Result<void> DeviceExecutor::execute(const Turn &turn, DeviceQueue &queue)
     return {};
 }
 
-Result<void> DeviceExecutor::run(const Turn &turn, DeviceQueue &queue)
+Result<void> DeviceInstructions::run(const Turn &turn, DeviceQueue &queue)
 {
     if (m_shared.stopped.load(std::memory_order_relaxed))
         return cancelled("the run was stopped");
-    const Prepared &prepared = turn.prepared;
+    const PreparedInstruction &prepared = turn.prepared;
     const Instruction &instruction = *prepared.source;
     if (m_shared.options.poison && turn.step <= 0) {
         for (std::size_t o = 0; o < instruction.outputs.size(); ++o)

@@ -106,7 +106,7 @@ std::vector<Traffic> trafficOf(const ExecutionPlan &plan)
 }
 
 MemoryCurve memoryCurve(
-    const DeviceProgram &program, const MemoryPlan &memory, std::span<const MeasuredSpan> spans)
+    const DeviceProgram &program, const MemoryPlan &memory, std::span<const LiveSpan> spans)
 {
     MemoryCurve curve;
     if (spans.empty())
@@ -120,7 +120,7 @@ MemoryCurve memoryCurve(
             continue;
         std::int64_t time = 0;
         if (change.at >= 0) {
-            const MeasuredSpan &span = spans[static_cast<std::size_t>(change.at)];
+            const LiveSpan &span = spans[static_cast<std::size_t>(change.at)];
             time = change.before ? span.start : span.start + span.duration;
         }
         changes.emplace_back(time, &change);
@@ -157,17 +157,17 @@ Timeline measuredTimeline(
     for (std::size_t d = 0; d < devices.size(); ++d) {
         timeline.deviceBegin.push_back(columns.size());
         const DeviceProgram &program = plan.devices[d];
-        const auto queueOfSpan = [&](const MeasuredSpan &span) {
+        const auto queueOfSpan = [&](const LiveSpan &span) {
             return queueOf(program.segments[static_cast<std::size_t>(span.segment)]
                                .instructions[static_cast<std::size_t>(span.instruction)]);
         };
-        std::vector<MeasuredSpan> spans = devices[d].spans;
+        std::vector<LiveSpan> spans = devices[d].spans;
         std::stable_sort(spans.begin(), spans.end(),
-            [&](const MeasuredSpan &a, const MeasuredSpan &b) { return queueOfSpan(a) < queueOfSpan(b); });
+            [&](const LiveSpan &a, const LiveSpan &b) { return queueOfSpan(a) < queueOfSpan(b); });
         std::int64_t busy = 0;
         std::vector<Interval> computing;
         std::vector<Interval> communicating;
-        for (const MeasuredSpan &span : spans) {
+        for (const LiveSpan &span : spans) {
             const QueueKind queue = queueOfSpan(span);
             columns.device.push_back(static_cast<std::int32_t>(d));
             columns.queue.push_back(queue);

@@ -17,7 +17,7 @@ Timeline measuredTimeline(
 /// What a device's buffers took over a step, by when its instructions ran.
 /// @param spans  by instruction of the step; empty: nothing is known
 MemoryCurve memoryCurve(
-    const DeviceProgram &program, const MemoryPlan &memory, std::span<const MeasuredSpan> spans);
+    const DeviceProgram &program, const MemoryPlan &memory, std::span<const LiveSpan> spans);
 
 /// Bytes that each device sends in one step, by the ring algorithm for collectives, summed over equal
 /// (kind, group, from, to).

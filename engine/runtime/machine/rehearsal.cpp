@@ -177,7 +177,7 @@ public:
 
     double seconds() const { return m_now; }
     double coreSeconds() const { return m_worked; }
-    std::vector<MeasuredSpan> takeSpans(std::size_t device) { return std::move(m_devices[device].spans); }
+    std::vector<LiveSpan> takeSpans(std::size_t device) { return std::move(m_devices[device].spans); }
 
 private:
     struct Queue {
@@ -188,7 +188,7 @@ private:
     struct Device {
         std::array<Queue, kQueueCount> queues{};
         std::vector<bool> done{};
-        std::vector<MeasuredSpan> spans{};
+        std::vector<LiveSpan> spans{};
         std::vector<double> started{};
         /// Of a collective: which of its group's it is. Members issue those of a group in one order, and
         /// begin them in another where they are on several queues.
@@ -363,7 +363,7 @@ private:
         const auto nanoseconds = [](double seconds) { return std::llround(seconds * 1e9); };
         const std::int64_t start = nanoseconds(device.started[at.step]);
         device.spans[at.step] = {
-            step.segment, step.instruction, step.microBatch, start, nanoseconds(m_now) - start};
+            0, step.segment, step.instruction, step.microBatch, start, nanoseconds(m_now) - start};
         device.done[at.step] = true;
         const auto q = static_cast<std::size_t>(queueOf(instructionAt(at)));
         ++device.queues[q].next;

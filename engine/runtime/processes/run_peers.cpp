@@ -149,7 +149,7 @@ Result<std::vector<DeviceMeasure>> RunPeers::gather(std::vector<DeviceMeasure> m
     for (const std::string &bytes : all) {
         for (Reader reader{bytes}; !reader.atEnd();) {
             DeviceMeasure &device = measures.emplace_back();
-            device.spans = reader.nextAll<MeasuredSpan>();
+            device.spans = reader.nextAll<LiveSpan>();
             device.memory.time = reader.nextAll<std::int64_t>();
             device.memory.bytes = reader.nextAll<std::array<std::int64_t, kMemoryKindCount>>();
             device.memory.peak = reader.next<Bytes>();

@@ -2,10 +2,12 @@
 
 #include "engine/lowering/program/expand_units.h"
 #include "engine/runtime/machine/free_memory.h"
+#include "engine/runtime/processes/control_reader.h"
 #include "engine/runtime/processes/event_json.h"
 #include "engine/runtime/processes/frames.h"
 #include "engine/runtime/processes/process_handles.h"
 #include "engine/runtime/processes/rank_process.h"
+#include "engine/runtime/processes/run_watch.h"
 #include "engine/runtime/processes/stall.h"
 
 #include <algorithm>
@@ -32,10 +34,6 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr int kPollMilliseconds = 50;
-constexpr auto kReportInterval = std::chrono::milliseconds{200};
-constexpr auto kAliveInterval = std::chrono::milliseconds{1000};
-constexpr auto kTerminateAfter = std::chrono::milliseconds{1000};
-constexpr auto kKillAfter = std::chrono::milliseconds{1500};
 
 Error systemError(const std::string &what)
 {
@@ -64,7 +62,6 @@ public:
     Supervisor(const RunRequest &request, const SuperviseOptions &options, const EventSink &sink,
         std::stop_token stop)
         : m_request(request)
-        , m_plan(request.plan)
         , m_layout{static_cast<std::int32_t>(request.plan.devices.size()), request.ranks}
         , m_options(options)
         , m_sink(sink)
@@ -73,7 +70,7 @@ public:
         , m_pulses(static_cast<std::size_t>(request.ranks))
         , m_signals(options.signals)
         , m_control(options.controlDescriptor)
-        , m_issued(request.plan.devices.size(), 0)
+        , m_watch(request.plan.devices.size(), Clock::now())
         , m_memoryKills(memoryKills())
     {
     }
@@ -83,7 +80,7 @@ public:
         if (!m_counters.valid() || !m_pulses.valid())
             return systemError("no shared memory");
         if (m_request.ranks > 1) {
-            TRY(m_world, ProcessWorld::make(m_layout, m_plan.groups));
+            TRY(m_world, ProcessWorld::make(m_layout, m_request.plan.groups));
             m_digest = runDigest(m_request);
         }
         for (std::int32_t rank = 0; rank < m_request.ranks; ++rank) {
@@ -154,7 +151,7 @@ private:
         for (const RankProcess &rank : m_ranks)
             pids.push_back(rank.process);
         hello["rank_pids"] = std::move(pids);
-        hello["devices"] = m_plan.devices.size();
+        hello["devices"] = m_request.plan.devices.size();
         hello["steps"] = m_request.options.steps;
         hello["clock"] = "CLOCK_MONOTONIC of this machine, which all ranks read";
         send(hello);
@@ -171,10 +168,8 @@ private:
     /// Asks all ranks to end; `escalate` sees to it that they do.
     void endRanks(const std::string &why)
     {
-        if (m_ending)
+        if (!m_ending.begin(Clock::now()))
             return;
-        m_ending = true;
-        m_endTime = Clock::now();
         for (const RankProcess &rank : m_ranks)
             (void)writeFrame(rank.socket.get(), "cancel"); // a rank that is gone needs no cancel
         Json cancelling = event("cancelling");
@@ -187,7 +182,7 @@ private:
     /// Asks the run to end behind its step.
     void askToFinish(const std::string &why)
     {
-        if (m_finishing || m_ending)
+        if (m_finishing || m_ending.hasBegun())
             return;
         m_finishing = true;
         (void)writeFrame(m_ranks.front().socket.get(), "finish"); // which tells the others
@@ -199,9 +194,10 @@ private:
     /// Until all ranks have ended and everything they sent is read.
     void watch()
     {
-        m_lastChange = Clock::now();
+        m_watch.changed(Clock::now());
         while (!std::all_of(m_ranks.begin(), m_ranks.end(), [](const auto &rank) { return rank.isGone(); })) {
-            std::vector<pollfd> waited{{m_control, POLLIN, 0}, {m_signals.descriptor(), POLLIN, 0}};
+            std::vector<pollfd> waited{
+                {m_control.descriptor(), POLLIN, 0}, {m_signals.descriptor(), POLLIN, 0}};
             for (const RankProcess &rank : m_ranks)
                 waited.push_back({rank.open ? rank.socket.get() : -1, POLLIN, 0});
             (void)::poll(waited.data(), waited.size(), kPollMilliseconds);
@@ -278,7 +274,7 @@ private:
         if (!frame.is_object())
             return;
         const std::string type = frame.value("t", std::string{});
-        m_lastChange = Clock::now();
+        m_watch.changed(Clock::now());
         if (type == "rank")
             return checkDigest(rank, frame.value("digest", std::string{}));
         if (type == "ready") {
@@ -323,24 +319,12 @@ private:
 
     void readControl()
     {
-        std::array<char, 256> bytes{};
-        const ssize_t got = ::read(m_control, bytes.data(), bytes.size());
-        if (got <= 0) {
-            m_control = -1;
-            return;
-        }
-        m_controlText.append(bytes.data(), static_cast<std::size_t>(got));
-        for (std::size_t end = m_controlText.find('\n'); end != std::string::npos;
-             end = m_controlText.find('\n')) {
-            const std::string line = m_controlText.substr(0, m_controlText.find_first_of("\r\n"));
+        for (const std::string &line : m_control.read()) {
             if (line == "cancel")
                 cancel("asked to");
             else if (line == "finish")
                 askToFinish("asked to");
-            m_controlText.erase(0, end + 1);
         }
-        if (m_controlText.size() > 4096)
-            m_controlText.clear(); // no command is as long
     }
 
     void readSignal()
@@ -356,18 +340,15 @@ private:
 
     void escalate()
     {
-        if (!m_ending)
+        const auto stage = m_ending.next(Clock::now());
+        if (!stage)
             return;
-        const auto waited = Clock::now() - m_endTime;
-        const int stage = waited >= kKillAfter ? 2 : waited >= kTerminateAfter ? 1 : 0;
-        if (stage <= m_endStage)
-            return;
-        m_endStage = stage;
+        const bool terminates = *stage == RunEnding::Stage::Terminate;
         for (const RankProcess &rank : m_ranks)
             if (!rank.exited)
-                ::kill(rank.process, stage == 1 ? SIGTERM : SIGKILL);
+                ::kill(rank.process, terminates ? SIGTERM : SIGKILL);
         Json cancelling = event("cancelling");
-        cancelling["stage"] = stage == 1 ? "terminate" : "kill";
+        cancelling["stage"] = terminates ? "terminate" : "kill";
         if (m_cancelled)
             send(cancelling);
     }
@@ -377,7 +358,8 @@ private:
         Json devices = Json::array();
         for (std::int32_t d = 0; d < m_layout.devices; ++d) {
             const DeviceProgress &progress = m_counters.data()[d];
-            devices.push_back(deviceState(m_plan, d, progress.issued.load(), progress.finished.load()));
+            devices.push_back(
+                deviceState(m_request.plan, d, progress.issued.load(), progress.finished.load()));
         }
         return devices;
     }
@@ -393,29 +375,26 @@ private:
     void reportProgress()
     {
         const auto now = Clock::now();
-        std::vector<std::int64_t> issued = issuedNow();
-        const bool changed = issued != m_issued;
-        if (changed)
-            m_lastChange = now;
-        if (changed && now - m_lastReport >= kReportInterval) {
-            m_lastReport = now;
-            m_lastAlive = now;
-            m_issued = std::move(issued);
+        switch (m_watch.due(issuedNow(), now)) {
+        case RunWatch::Report::Progress: {
             Json progress = event("progress");
             progress["devices"] = deviceStates();
             send(progress);
-        } else if (now - m_lastAlive >= kAliveInterval) {
-            m_lastAlive = now;
+            break;
+        }
+        case RunWatch::Report::Alive:
             send(event("alive"));
+            break;
+        case RunWatch::Report::None:
+            break;
         }
         const std::vector<bool> silent = silentRanks(now);
         const double limit = stallLimit(m_options.stallSeconds, m_request.predictedStepSeconds);
         const bool isSilent = std::find(silent.begin(), silent.end(), true) != silent.end();
-        const bool isLong = m_ready && std::chrono::duration<double>(now - m_lastChange).count() >= limit;
-        const bool told = std::exchange(m_stalled, isSilent || isLong);
-        if (told || !m_stalled || m_ending || m_done)
+        const bool isLong = m_ready && m_watch.quietSeconds(now) >= limit;
+        if (!m_watch.stalls(isSilent || isLong) || m_ending.hasBegun() || m_done)
             return;
-        const Stall found = findStall(m_plan, m_layout, issuedNow(), silent);
+        const Stall found = findStall(m_request.plan, m_layout, issuedNow(), silent);
         Json stalled = event("stalled");
         stalled["seconds"] = isSilent ? m_options.stallSeconds : limit;
         stalled["text"] = found.text;
@@ -448,7 +427,7 @@ private:
         const bool failed = WIFSIGNALED(rank.status) || WEXITSTATUS(rank.status) != 0;
         if (rank.rank == 0 && m_request.ranks > 1)
             endRanks("rank 0 has ended");
-        if (m_ending && (m_cancelled || m_error || m_done))
+        if (m_ending.hasBegun() && (m_cancelled || m_error || m_done))
             return;
         if (rank.toldError || m_done || (!failed && rank.rank != 0))
             return;
@@ -472,8 +451,9 @@ private:
             died["status"] = WEXITSTATUS(rank.status);
         }
         for (std::int32_t d = m_layout.first(rank.rank); d < m_layout.end(rank.rank); ++d)
-            if (const auto place = placeOf(m_plan, d, m_counters.data()[d].issued.load()))
-                error.message += "; device " + std::to_string(d) + " was at " + describe(m_plan, d, *place);
+            if (const auto place = placeOf(m_request.plan, d, m_counters.data()[d].issued.load()))
+                error.message +=
+                    "; device " + std::to_string(d) + " was at " + describe(m_request.plan, d, *place);
         died["code"] = nameOf(error.code);
         died["message"] = error.message;
         died["advice"] = error.advice;
@@ -500,7 +480,6 @@ private:
     }
 
     const RunRequest &m_request;
-    const ExecutionPlan &m_plan;
     RankLayout m_layout;
     const SuperviseOptions &m_options;
     const EventSink &m_sink;
@@ -511,19 +490,12 @@ private:
     std::unique_ptr<ProcessWorld> m_world{}; ///< Until the ranks are forked.
     std::string m_digest{}; ///< Of what all ranks run.
     std::vector<RankProcess> m_ranks{};
-    int m_control;
-    std::string m_controlText{};
-    std::vector<std::int64_t> m_issued; ///< As last reported, by device.
+    ControlReader m_control;
+    RunWatch m_watch;
     std::int64_t m_memoryKills; ///< Of the system, before the run.
-    Clock::time_point m_lastChange{};
-    Clock::time_point m_lastReport{};
-    Clock::time_point m_lastAlive{};
-    Clock::time_point m_endTime{};
-    int m_endStage = 0;
-    bool m_ready = false;
-    bool m_stalled = false;
-    bool m_ending = false; ///< All ranks are asked to end,
+    RunEnding m_ending{}; ///< All ranks are asked to end,
     bool m_cancelled = false; ///< because somebody wanted it.
+    bool m_ready = false;
     bool m_finishing = false; ///< Behind the step, as somebody wanted.
     bool m_done = false;
     std::optional<Error> m_error{};
