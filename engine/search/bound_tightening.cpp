@@ -68,7 +68,8 @@ Result<void> BoundTightening::tighten()
             const auto bound = m_estimator.stagedBoundOf(configuration, m_pricing.setting().stop);
             if (!bound && bound.error().code == ErrorCode::Cancelled)
                 return bound.error();
-            if (bound && bound->peakBytes > m_pricing.setting().space->memoryLimit) { // none of its partitions fits
+            if (bound
+                && bound->peakBytes > m_pricing.setting().space->memoryLimit) { // none of its partitions fits
                 proven = std::numeric_limits<double>::infinity();
                 m_book.known()[configuration].needed = bound->peakBytes;
             } else if (bound)
@@ -79,7 +80,8 @@ Result<void> BoundTightening::tighten()
         const double before = proven;
         if (!m_pricing.wasFitted(configuration) && !m_book.fitsAtAnyPrice(configuration)) {
             // What fitting costs is not in any bound so far.
-            const auto estimate = m_pricing.priceWithin(configuration, m_pricing.setting().space->memoryLimit);
+            const auto estimate =
+                m_pricing.priceWithin(configuration, m_pricing.setting().space->memoryLimit);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
             if (estimate)
@@ -89,7 +91,8 @@ Result<void> BoundTightening::tighten()
                 continue;
             }
         }
-        auto estimate = m_estimator.estimateAlongPaths(configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop);
+        auto estimate = m_estimator.estimateAlongPaths(
+            configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop);
         if (!estimate) {
             if (estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
@@ -114,14 +117,16 @@ Result<void> BoundTightening::boundAlso(const Configuration &configuration)
     TRY(const auto staged, m_estimator.stagedBoundOf(configuration, m_pricing.setting().stop));
     double &proven = m_book.bounds()[configuration];
     proven = std::max(m_book.known()[configuration].proven, staged.seconds);
-    for (int idle = 0;
-         idle < kMostIdlePaths && m_pricing.setting().worked->seconds() < m_pricing.setting().mostSeconds * kCloserUntil;) {
+    for (int idle = 0; idle < kMostIdlePaths
+         && m_pricing.setting().worked->seconds() < m_pricing.setting().mostSeconds * kCloserUntil;) {
         const double before = proven;
         TRY(StepEstimate estimate,
-            m_estimator.estimateAlongPaths(configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop));
+            m_estimator.estimateAlongPaths(
+                configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop));
         m_book.add(std::move(estimate));
         idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
-        if (proven >= m_book.bestBounded() * (1 - kCloseEnough) || m_estimator.problemOf(configuration).isDecided())
+        if (proven >= m_book.bestBounded() * (1 - kCloseEnough)
+            || m_estimator.problemOf(configuration).isDecided())
             break;
     }
     return {};
@@ -142,11 +147,11 @@ Result<void> BoundTightening::lookCloser(double best)
     std::sort(open.begin(), open.end());
     open.resize(std::min(open.size(), kMostLookedAtCloser));
     for (const auto &[bound, configuration] : open)
-        for (int path = 0;
-             path < kCloserPaths && m_pricing.setting().worked->seconds() < m_pricing.setting().mostSeconds * kCloserUntil;
+        for (int path = 0; path < kCloserPaths
+             && m_pricing.setting().worked->seconds() < m_pricing.setting().mostSeconds * kCloserUntil;
              ++path) {
-            auto estimate =
-                m_estimator.estimateAlongPaths(configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop);
+            auto estimate = m_estimator.estimateAlongPaths(
+                configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop);
             if (!estimate && estimate.error().code == ErrorCode::Cancelled)
                 return estimate.error();
             if (!estimate)

@@ -16,8 +16,8 @@ public:
     /// @return Cancelled
     Result<void> tighten();
 
-    /// What is claimed of a configuration that turned out to be the best though it is not among the bounds: of
-    /// those with two shard axes only the fastest in the model is.
+    /// What is claimed of a configuration that turned out to be the best though it is not among the bounds:
+    /// of those with two shard axes only the fastest in the model is.
     Result<void> boundAlso(const Configuration &configuration);
 
 private:

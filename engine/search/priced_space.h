@@ -11,8 +11,8 @@
 
 namespace planloom {
 
-/// What is known of a search's configurations: plans that were priced, bounds that were found, before it or by
-/// it. For one thread.
+/// What is known of a search's configurations: plans that were priced, bounds that were found, before it or
+/// by it. For one thread.
 class PricedSpace
 {
 public:

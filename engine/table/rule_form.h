@@ -20,7 +20,8 @@ namespace planloom {
 
 class TextCursor;
 
-/// One walk over the parts of a rule, in the order of its text: it reads or writes the rule's text or its JSON.
+/// One walk over the parts of a rule, in the order of its text: it reads or writes the rule's text or its
+/// JSON.
 ///
 /// A kind of row describes its parts once, and the walk decides what becomes of them, as in LLVM's YAML I/O:
 ///
@@ -30,8 +31,8 @@ class TextCursor;
 ///     in-flight 3 stage 0                                      {"count": 3, "stage": 0}
 ///
 /// A part has a `key`, its member in JSON (empty: the value is the element of a list itself), and `what`, how
-/// text calls it where it is missing. After the first error all that follows does nothing, and lists end. While
-/// it writes, rules are left as they are.
+/// text calls it where it is missing. After the first error all that follows does nothing, and lists end.
+/// While it writes, rules are left as they are.
 class RuleForm
 {
 public:
@@ -234,8 +235,8 @@ void RuleForm::option(const std::string &key, Kind &value, const Kinds &kinds, s
 }
 
 template<typename Element, typename Describe, typename Next>
-void RuleForm::list(const std::string &key, std::vector<Element> &elements, Describe describe, Next next,
-    bool isIndexed)
+void RuleForm::list(
+    const std::string &key, std::vector<Element> &elements, Describe describe, Next next, bool isIndexed)
 {
     if (reads())
         elements.clear();

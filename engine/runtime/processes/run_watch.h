@@ -23,8 +23,8 @@ public:
     }
 
     enum class Report { None, Progress, Alive };
-    /// What is due now: how far devices are, 5 times a second while that changes; a sign of life once a second
-    /// where nothing else was reported. @param issued  how far devices are, by device
+    /// What is due now: how far devices are, 5 times a second while that changes; a sign of life once a
+    /// second where nothing else was reported. @param issued  how far devices are, by device
     Report due(const std::vector<std::int64_t> &issued, Clock::time_point now);
 
     void changed(Clock::time_point now) { m_lastChange = now; } ///< Something else of the run was seen.

@@ -90,7 +90,8 @@ TEST(StepEvents, TasksOfOneKernelShareItsTime)
     events.timesOf(second, begin, end);
     EXPECT_EQ(begin, middle);
     EXPECT_GE(end - start, 1ms);
-    EXPECT_NEAR(static_cast<double>((middle - start).count()), 0.25 * static_cast<double>((end - start).count()), 2);
+    EXPECT_NEAR(
+        static_cast<double>((middle - start).count()), 0.25 * static_cast<double>((end - start).count()), 2);
     ASSERT_EQ(cuda.destroyStream(stream), kCudaSuccess);
 }
 
