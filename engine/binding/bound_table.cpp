@@ -31,42 +31,6 @@ std::string identifierIn(const Rule &rule)
         rule);
 }
 
-std::int32_t rowOf(const OperatorBinding &binding, Aspect aspect)
-{
-    switch (aspect) {
-    case Aspect::Split:
-        return binding.axisRows.empty() ? binding.withinRow : binding.axisRows.front();
-    case Aspect::Place:
-        return binding.placeRow;
-    case Aspect::Coshard:
-        return binding.coshardRow;
-    case Aspect::Slices:
-        return binding.sliceRow;
-    case Aspect::Lanes:
-        return binding.lanesRow;
-    case Aspect::Stage:
-        return binding.stageRow;
-    case Aspect::Recompute:
-        return binding.recomputeRow >= 0 ? binding.recomputeRow : binding.keepRow;
-    case Aspect::Sharding:
-        return binding.shardingRow;
-    case Aspect::Precision:
-        return binding.precisionRows.empty() ? -1 : binding.precisionRows.back();
-    case Aspect::Attention:
-        return binding.attentionRow;
-    case Aspect::WeightVersions:
-        return binding.weightVersionsRow;
-    case Aspect::Parts:
-        return !binding.partsRows.empty() ? binding.partsRows.back()
-            : binding.splitRow() >= 0     ? binding.splitRow()
-            : binding.coshardRow >= 0     ? binding.coshardRow
-                                          : binding.sliceRow;
-    case Aspect::Offload:
-        return binding.offloadRow;
-    }
-    return -1;
-}
-
 /// The row to blame for a clash of splits: of the axis they disagree about, if there is one.
 std::int32_t rowOfSplit(const OperatorBinding &binding, const OperatorMeaning &meaning)
 {
@@ -77,7 +41,7 @@ std::int32_t rowOfSplit(const OperatorBinding &binding, const OperatorMeaning &m
                 return binding.axisRows[i];
         }
     }
-    return rowOf(binding, Aspect::Split);
+    return binding.axisRows.empty() ? binding.withinRow : binding.axisRows.front();
 }
 
 /// The row that gave another value to the setting that clashes.
@@ -85,6 +49,20 @@ std::int32_t rowOfPrecision(const OperatorBinding &binding, const OperatorMeanin
 {
     const auto setting = clashingSetting(*binding.allowed.precision, *meaning.precision);
     return binding.precisionRowOf[static_cast<std::size_t>(*setting)];
+}
+
+/// The row that spoke before of an aspect that clashes.
+std::int32_t clashingRow(const OperatorBinding &binding, const OperatorMeaning &meaning, Aspect aspect)
+{
+    if (aspect == Aspect::Split)
+        return rowOfSplit(binding, meaning);
+    if (aspect == Aspect::Precision)
+        return rowOfPrecision(binding, meaning);
+    if (aspect != Aspect::Parts)
+        return binding.rowOf(aspect);
+    // Who asked for a number of parts, or who made one.
+    return firstRow({binding.partsRows.empty() ? -1 : binding.partsRows.back(), binding.splitRow(),
+        binding.rowOf(Aspect::Coshard), binding.rowOf(Aspect::Slices)});
 }
 
 void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row)
@@ -151,8 +129,14 @@ private:
             return;
         if (auto check = m_bound.setting.index().check(itself.selector); !check)
             return m_bound.fail(row, std::move(check).error(), "selector");
-        report.bound =
-            std::visit([&](const auto &rule) { return bindRule(row, rule, selected); }, itself.rule);
+        report.bound = std::visit(
+            [&]<typename RuleType>(const RuleType &rule) {
+                if constexpr (HasSecondSelector<RuleType>)
+                    return bindPairs(row, rule, selected);
+                else
+                    return bindEach(row, itself.rule, selected);
+            },
+            itself.rule);
         if (report.bound == 0 && !report.error) {
             const Graph &graph = *m_bound.setting.model.graph;
             report.warning = selected.empty()
@@ -162,57 +146,23 @@ private:
     }
 
     /// @return how many operators it binds
-    template<typename RuleType>
-    std::int32_t bindRule(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
+    std::int32_t bindEach(std::int32_t row, const Rule &rule, const std::vector<OperatorId> &selected)
     {
-        if constexpr (MeansOfOperators<RuleType>) {
-            using Meaning = RuleMeaning<RuleType>;
-            if (auto check = Meaning::check(m_bound.setting, rule); !check)
-                return refuse(row, std::move(check).error());
-            auto acted = Meaning::actsOn(m_bound.setting, rule, selected);
-            if (!acted)
-                return refuse(row, std::move(acted).error());
-            noteBatchAxes(rule);
-            std::int32_t bound = 0;
-            std::optional<OperatorMeaning> same;
-            for (const OperatorId op : *acted) {
-                if (!Meaning::sameForAll || !same) {
-                    auto meaning = Meaning::of(m_bound.setting, rule, op);
-                    if (!meaning)
-                        return refuse(row, std::move(meaning).error(), bound);
-                    same = *std::move(meaning);
-                }
-                if (!same)
-                    continue;
+        std::int32_t bound = 0;
+        auto asked = askEach(
+            m_bound.setting, rule, selected, [&](OperatorId op, const Result<SharedMeaning> &meaning) {
+                if (!meaning)
+                    m_bound.fail(row, meaning.error());
+                if (!meaning || !*meaning)
+                    return meaning.has_value();
                 ++bound;
-                if (!joinRow(op, *same, row))
-                    return bound;
-            }
-            return bound;
-        } else {
-            (void)row;
-            (void)rule;
-            (void)selected;
-            return 0;
-        }
-    }
-
-    /// Kinds that look at all that is selected.
-    template<typename RuleType>
-    requires MeansOfSelections<RuleType> std::int32_t bindRule(
-        std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
-    {
-        using Meaning = RuleMeaning<RuleType>;
-        if (auto check = Meaning::check(m_bound.setting, rule); !check)
-            return refuse(row, std::move(check).error());
-        auto acted = Meaning::actsOn(m_bound.setting, rule, selected);
-        if (!acted)
-            return refuse(row, std::move(acted).error());
-        const std::vector<OperatorMeaning> meanings = Meaning::ofEach(m_bound.setting, rule, *acted);
-        for (std::size_t i = 0; i < acted->size(); ++i)
-            if (!joinRow((*acted)[i], meanings[i], row))
-                return static_cast<std::int32_t>(i) + 1;
-        return static_cast<std::int32_t>(acted->size());
+                return joinRow(op, **meaning, row);
+            });
+        if (!asked)
+            m_bound.fail(row, std::move(asked).error());
+        else if (const auto *split = std::get_if<OpTransRule>(&rule))
+            noteBatchAxes(*split);
+        return bound;
     }
 
     /// Of parts along a dimension, whoever has it.
@@ -225,44 +175,17 @@ private:
         const PartsRule parts{
             DimensionRef{.kind = DimensionRef::Kind::Meaning, .meaning = meant, .name = {}}, rule.bound};
         m_bound.reports[static_cast<std::size_t>(row)].bound =
-            bindRule(row, parts, m_bound.setting.index().select(selectDirection(Direction::Forward)));
+            bindEach(row, parts, m_bound.setting.index().select(selectDirection(Direction::Forward)));
     }
 
-    std::int32_t bindRule(std::int32_t row, const AlikeRule &rule, const std::vector<OperatorId> &selected)
-    {
-        return bindPairs(row, rule, selected, m_bound.alikes);
-    }
-
-    std::int32_t bindRule(
-        std::int32_t row, const DeviceSharingRule &rule, const std::vector<OperatorId> &selected)
-    {
-        if (auto check = m_bound.setting.index().check(rule.second); !check)
-            return refuse(row, std::move(check).error());
-        auto sides =
-            RuleMeaning<DeviceSharingRule>::of(m_bound.setting, rule, selected, m_bound.plan.microBatches);
-        if (!sides)
-            return refuse(row, std::move(sides).error());
-        const std::int32_t bound = countOf(*sides);
-        if (bound > 0)
-            m_bound.sharings.push_back({row, rule.apart, *std::move(sides)});
-        return bound;
-    }
-
-    std::int32_t bindRule(std::int32_t row, const OpOrderRule &rule, const std::vector<OperatorId> &selected)
-    {
-        return bindPairs(row, rule, selected, m_bound.orders);
-    }
-
-    std::int32_t bindRule(
-        std::int32_t row, const CommunicateRule &rule, const std::vector<OperatorId> &selected)
-    {
-        return bindPairs(row, rule, selected, m_bound.communications);
-    }
+    auto &boundBy(const AlikeRule &) { return m_bound.alikes; }
+    auto &boundBy(const OpOrderRule &) { return m_bound.orders; }
+    auto &boundBy(const CommunicateRule &) { return m_bound.communications; }
+    auto &boundBy(const DeviceSharingRule &) { return m_bound.sharings; }
 
     /// A row about two selections.
-    template<typename RuleType, typename Bound>
-    std::int32_t bindPairs(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected,
-        std::vector<Bound> &all)
+    template<typename RuleType>
+    std::int32_t bindPairs(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
     {
         if (auto check = m_bound.setting.index().check(rule.second); !check)
             return refuse(row, std::move(check).error());
@@ -270,8 +193,13 @@ private:
         if (!sides)
             return refuse(row, std::move(sides).error());
         const std::int32_t bound = countOf(*sides);
-        if (bound > 0)
-            all.push_back({row, *std::move(sides)});
+        if (bound == 0)
+            return 0;
+        auto &made = boundBy(rule).emplace_back();
+        made.row = row;
+        made.sides = *std::move(sides);
+        if constexpr (std::is_same_v<RuleType, DeviceSharingRule>)
+            made.apart = rule.apart;
         return bound;
     }
 
@@ -289,20 +217,18 @@ private:
         return false;
     }
 
-    template<typename RuleType> void noteBatchAxes(const RuleType &rule)
+    void noteBatchAxes(const OpTransRule &rule)
     {
-        if constexpr (std::is_same_v<RuleType, OpTransRule>) {
-            for (const SplitStep &step : rule.steps) {
-                if (isBatch(step) && !step.axis.empty())
-                    m_bound.batchAxes.push_back(step.axis);
-            }
+        for (const SplitStep &step : rule.steps) {
+            if (isBatch(step) && !step.axis.empty())
+                m_bound.batchAxes.push_back(step.axis);
         }
     }
 
-    std::int32_t refuse(std::int32_t row, Error error, std::int32_t bound = 0)
+    std::int32_t refuse(std::int32_t row, Error error)
     {
         m_bound.fail(row, std::move(error));
-        return bound;
+        return 0;
     }
 
     const ConstraintTable &m_table;
@@ -311,121 +237,32 @@ private:
 
 } // namespace
 
-const char *clashWords(Aspect aspect)
-{
-    switch (aspect) {
-    case Aspect::Split:
-        return "split in different ways";
-    case Aspect::Place:
-        return "place in different ways";
-    case Aspect::Coshard:
-        return "cut, or keep, in different ways";
-    case Aspect::Slices:
-        return "cut into different slices";
-    case Aspect::Lanes:
-        return "give different lanes to";
-    case Aspect::Stage:
-        return "give different stages to";
-    case Aspect::Recompute:
-        return "recompute";
-    case Aspect::Sharding:
-        return "shard differently";
-    case Aspect::Precision:
-        return "give different precisions to";
-    case Aspect::Attention:
-        return "compute attention differently in";
-    case Aspect::WeightVersions:
-        return "keep different numbers of weight versions of";
-    case Aspect::Offload:
-        return "offload, or keep on their devices,";
-    case Aspect::Parts:
-        return "ask for different numbers of parts of";
-    }
-    return "";
-}
-
 std::optional<RowClash> join(OperatorBinding &binding, const OperatorMeaning &meaning, std::int32_t row,
     const std::vector<MeshAxis> &mesh)
 {
     OperatorMeaning &now = binding.allowed;
-    if (const auto aspect = clashOf(now, meaning)) {
-        const std::int32_t other = *aspect == Aspect::Split ? rowOfSplit(binding, meaning)
-            : *aspect == Aspect::Precision                  ? rowOfPrecision(binding, meaning)
-                                                            : rowOf(binding, *aspect);
-        return RowClash{*aspect, other};
-    }
+    if (const auto aspect = clashOf(now, meaning))
+        return RowClash{*aspect, clashingRow(binding, meaning, *aspect)};
     if (meaning.splits())
         joinSplits(binding, *composedSplits(now, meaning, mesh), row);
-    if (meaning.place) {
-        now.place = intersection(now.place, meaning.place);
-        binding.placeRow = row;
-    }
-    if (!meaning.coshard.isAnything()) {
-        now.coshard = intersection(now.coshard, meaning.coshard);
-        now.coshardKeeps = meaning.coshardKeeps;
-        binding.coshardRow = row;
-    }
-    if (!meaning.slices.isAnything()) {
-        now.slices = intersection(now.slices, meaning.slices);
-        binding.sliceRow = row;
-    }
-    if (meaning.lanes) {
-        now.lanes = meaning.lanes;
-        binding.lanesRow = row;
-    }
-    if (!meaning.stage.isAnything()) {
-        now.stage = intersection(now.stage, meaning.stage);
-        binding.stageRow = row;
-    }
     for (const PartsMeaning &parts : meaning.parts)
         if (std::find(now.parts.begin(), now.parts.end(), parts) == now.parts.end()) {
             now.parts.push_back(parts);
             binding.partsRows.push_back(row);
         }
-    if (meaning.follows) {
-        now.follows = true;
-        binding.followRow = row;
-    }
-    if (meaning.keepsOutputs) {
-        now.keepsOutputs = true;
-        binding.keepRow = row;
-    }
-    if (meaning.recompute) {
-        now.recompute = meaning.recompute;
-        binding.recomputeRow = row;
-    }
-    if (meaning.sharding) {
-        now.sharding = meaning.sharding;
-        binding.shardingRow = row;
-    }
     if (meaning.precision) {
         for (int setting = 0; setting < kPrecisionSettingCount; ++setting)
             if (sets(*meaning.precision, setting) && (!now.precision || !sets(*now.precision, setting)))
                 binding.precisionRowOf[static_cast<std::size_t>(setting)] = row;
-        now.precision = now.precision ? joined(*now.precision, *meaning.precision) : meaning.precision;
         binding.precisionRows.push_back(row);
     }
-    if (meaning.attention) {
-        now.attention = meaning.attention;
-        binding.attentionRow = row;
-    }
-    if (meaning.weightVersions) {
-        now.weightVersions = meaning.weightVersions;
-        binding.weightVersionsRow = row;
-    }
-    if (meaning.splitBackward) {
-        now.splitBackward = true;
-        binding.splitBackwardRow = row;
-    }
-    if (!meaning.ring.empty()) {
-        now.ring = meaning.ring;
-        binding.ringRow = row;
-    }
-    if (meaning.offloaded || meaning.staysOnDevice) {
-        now.offloaded = meaning.offloaded;
-        now.staysOnDevice = meaning.staysOnDevice;
-        binding.offloadRow = row;
-    }
+    anyAspect([&](const auto &entry) {
+        if (speaks(meaning.*entry.value)) {
+            now.*entry.value = *both(now.*entry.value, meaning.*entry.value);
+            binding.rows[static_cast<std::size_t>(entry.aspect)] = row;
+        }
+        return false;
+    });
     return std::nullopt;
 }
 
@@ -473,28 +310,16 @@ std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, co
             if constexpr (HasSecondSelector<RuleType>) {
                 const auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, microBatches);
                 return sides ? countOf(*sides) : 0;
-            } else if constexpr (MeansOfSelections<RuleType>) {
-                const auto acted = RuleMeaning<RuleType>::actsOn(setting, rule, selected);
-                return acted && RuleMeaning<RuleType>::check(setting, rule)
-                    ? static_cast<std::int32_t>(acted->size())
-                    : 0;
-            } else if constexpr (MeansOfOperators<RuleType>) {
-                using Meaning = RuleMeaning<RuleType>;
-                const auto acted = Meaning::actsOn(setting, rule, selected);
-                if (!acted || !Meaning::check(setting, rule))
-                    return 0;
-                std::int32_t bound = 0;
-                for (const OperatorId op : *acted) {
-                    if (Meaning::sameForAll)
-                        return static_cast<std::int32_t>(acted->size());
-                    const auto meaning = Meaning::of(setting, rule, op);
-                    if (!meaning)
-                        return 0;
-                    bound += meaning->has_value() ? 1 : 0;
-                }
-                return bound;
             } else {
-                return 0;
+                std::int32_t bound = 0;
+                bool isRight = true;
+                const auto asked = askEach(
+                    setting, row.rule, selected, [&](OperatorId, const Result<SharedMeaning> &meaning) {
+                        isRight = meaning.has_value();
+                        bound += isRight && *meaning ? 1 : 0;
+                        return isRight;
+                    });
+                return asked && isRight ? bound : 0;
             }
         },
         row.rule);

@@ -3,8 +3,10 @@
 #include "engine/base/result.h"
 #include "engine/table/kinds/meaning.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,39 +24,41 @@ struct RowReport {
     friend bool operator==(const RowReport &, const RowReport &) = default;
 };
 
+constexpr auto kNoRows = [] {
+    std::array<std::int32_t, kAspectCount> rows{};
+    rows.fill(-1);
+    return rows;
+}();
+
 /// What all rows together allow of one operator, and which of them say so; row indices are -1 where none
 /// does.
 struct OperatorBinding {
     OperatorMeaning allowed{};
+    /// By aspect, of `kAspects`: the last row that speaks of it.
+    std::array<std::int32_t, kAspectCount> rows = kNoRows;
     std::vector<std::int32_t> axisRows{}; ///< By position in `allowed.axes`: the first row that speaks of it.
-    std::int32_t withinRow = -1;
-    std::int32_t placeRow = -1; ///< The last, as those below.
-    std::int32_t coshardRow = -1;
-    std::int32_t sliceRow = -1;
-    std::int32_t lanesRow = -1;
-    std::int32_t stageRow = -1;
-    std::int32_t followRow = -1;
+    std::int32_t withinRow = -1; ///< The first row that speaks of it.
     std::vector<std::int32_t> partsRows{}; ///< By position in `allowed.parts`.
-    std::int32_t recomputeRow = -1;
-    std::int32_t keepRow = -1; ///< Of those that say it is not recomputed.
-    std::int32_t shardingRow = -1;
-    std::int32_t attentionRow = -1;
-    std::int32_t weightVersionsRow = -1;
-    std::int32_t splitBackwardRow = -1;
-    std::int32_t ringRow = -1; ///< Of those that `coshardRow` may be.
-    std::int32_t offloadRow = -1;
     std::vector<std::int32_t> precisionRows{}; ///< Those that speak of its precision, ascending.
-
     /// By setting: the first row that gives it a value; undefined for those that `allowed.precision` leaves
     /// open.
     std::array<std::int32_t, kPrecisionSettingCount> precisionRowOf{};
 
+    /// Of an aspect of `kAspects`.
+    std::int32_t rowOf(Aspect aspect) const { return rows[static_cast<std::size_t>(aspect)]; }
     /// The last row about how it is split; -1 if there is none.
     std::int32_t splitRow() const
     {
         return withinRow >= 0 ? withinRow : axisRows.empty() ? -1 : axisRows.back();
     }
 };
+
+/// The first that is a row; -1 if none is.
+inline std::int32_t firstRow(std::initializer_list<std::int32_t> rows)
+{
+    const auto found = std::find_if(rows.begin(), rows.end(), [](std::int32_t row) { return row >= 0; });
+    return found == rows.end() ? -1 : *found;
+}
 
 /// Two rows that cannot both hold for one operator.
 struct RowClash {
@@ -99,8 +103,8 @@ struct BoundTable {
     std::vector<AlikeWith> alikeWith{};
     struct Sharing {
         std::int32_t row = -1;
-        bool apart = false;
         RuleMeaning<DeviceSharingRule>::Sides sides{};
+        bool apart = false;
     };
     std::vector<Sharing> sharings{};
 
@@ -129,8 +133,5 @@ BoundTable bindTable(const Model &model, std::int32_t deviceCount, const Constra
 /// plan; 0 if it could not hold then. O(operators). Thread-safe.
 /// @param setting  as the table's other rows are read against; @param microBatches  of the plan
 std::int32_t boundAlone(const RowSetting &setting, std::int32_t microBatches, const Row &row);
-
-/// `print` with the words that two rows about the same aspect are blamed with: "place in different ways".
-const char *clashWords(Aspect aspect);
 
 } // namespace planloom

@@ -114,7 +114,7 @@ public:
                 continue;
             }
             const auto selected = m_facts.setting.index().select(itself.selector);
-            std::visit([&](const auto &rule) { readRule(row, rule, selected); }, itself.rule);
+            readRule(row, itself.rule, selected);
         }
         joinClasses();
         return std::move(m_facts);
@@ -128,71 +128,64 @@ private:
             m_facts.wrong[at(row)] = std::move(error);
     }
 
+    void readRule(std::int32_t row, const Rule &rule, const std::vector<OperatorId> &selected)
+    {
+        if (const auto *order = std::get_if<OpOrderRule>(&rule))
+            return readOrder(row, *order, selected);
+        if (const auto *alike = std::get_if<AlikeRule>(&rule))
+            return readSides(row, *alike, selected);
+        if (const auto *sharing = std::get_if<DeviceSharingRule>(&rule))
+            return readSides(row, *sharing, selected);
+        readEach(row, rule, selected);
+    }
+
     template<typename RuleType>
-    void readRule(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
+    void readSides(std::int32_t row, const RuleType &rule, const std::vector<OperatorId> &selected)
     {
         const RowSetting &setting = m_facts.setting;
-        if constexpr (std::is_same_v<RuleType, OpOrderRule>) {
-            readOrder(row, rule, selected);
-        } else if constexpr (std::is_same_v<RuleType,
-                                 AlikeRule> || std::is_same_v<RuleType, DeviceSharingRule>) {
-            if (auto check = setting.index().check(rule.second); !check)
-                return refuse(row, std::move(check).error());
-            auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, m_facts.plan.microBatches);
-            if (!sides)
-                return refuse(row, std::move(sides).error());
-            std::vector<OperatorId> both = sides->first;
-            both.insert(both.end(), sides->second.begin(), sides->second.end());
-            std::sort(both.begin(), both.end());
-            both.erase(std::unique(both.begin(), both.end()), both.end());
-            m_facts.operators[at(row)] = std::move(both);
-        } else if constexpr (MeansOfSelections<RuleType>) {
-            using Meaning = RuleMeaning<RuleType>;
-            if (auto check = Meaning::check(setting, rule); !check)
-                return refuse(row, std::move(check).error());
-            auto acted = Meaning::actsOn(setting, rule, selected);
-            if (!acted)
-                return refuse(row, std::move(acted).error());
-            m_facts.operators[at(row)] = *acted;
-            const std::vector<OperatorMeaning> meanings = Meaning::ofEach(setting, rule, *acted);
-            std::map<AllowedPlaceSnapshot, std::pair<std::size_t, std::shared_ptr<const OperatorMeaning>>>
-                known;
-            for (std::size_t i = 0; i < acted->size(); ++i) {
-                const auto [found, isNew] = known.try_emplace(meanings[i].place, known.size(), nullptr);
-                if (isNew)
-                    found->second.second = std::make_shared<const OperatorMeaning>(meanings[i]);
-                m_said[at((*acted)[i])].push_back({{row, found->second.second}, found->second.first});
+        if (auto check = setting.index().check(rule.second); !check)
+            return refuse(row, std::move(check).error());
+        auto sides = RuleMeaning<RuleType>::of(setting, rule, selected, m_facts.plan.microBatches);
+        if (!sides)
+            return refuse(row, std::move(sides).error());
+        std::vector<OperatorId> both = sides->first;
+        both.insert(both.end(), sides->second.begin(), sides->second.end());
+        std::sort(both.begin(), both.end());
+        both.erase(std::unique(both.begin(), both.end()), both.end());
+        m_facts.operators[at(row)] = std::move(both);
+    }
+
+    void readEach(std::int32_t row, const Rule &rule, const std::vector<OperatorId> &selected)
+    {
+        // What differs between the operators of a row is how they are cut, or where they run, which is
+        // shared.
+        std::map<std::pair<const AllowedPlace *, std::string>, std::size_t> known;
+        std::vector<SharedMeaning> meanings;
+        std::vector<std::pair<OperatorId, std::size_t>> said;
+        std::vector<OperatorId> acted;
+        const auto read = [&](OperatorId op, Result<SharedMeaning> meaning) {
+            acted.push_back(op);
+            if (!meaning) {
+                refuse(row, std::move(meaning).error());
+            } else if (const SharedMeaning &its = *meaning; its) {
+                const bool isLast = !said.empty() && meanings[said.back().second] == its;
+                const std::size_t which = isLast
+                    ? said.back().second
+                    : known.try_emplace({its->place.get(), keyOf(*its)}, meanings.size()).first->second;
+                if (which == meanings.size())
+                    meanings.push_back(its);
+                said.emplace_back(op, which);
             }
-        } else if constexpr (MeansOfOperators<RuleType>) {
-            using Meaning = RuleMeaning<RuleType>;
-            if (auto check = Meaning::check(setting, rule); !check)
-                return refuse(row, std::move(check).error());
-            auto acted = Meaning::actsOn(setting, rule, selected);
-            if (!acted)
-                return refuse(row, std::move(acted).error());
-            m_facts.operators[at(row)] = *acted;
-            std::map<std::string, std::size_t> known;
-            std::vector<std::shared_ptr<const OperatorMeaning>> meanings;
-            std::vector<std::pair<OperatorId, std::size_t>> said;
-            for (const OperatorId op : *acted) {
-                if (Meaning::sameForAll && !meanings.empty()) {
-                    said.emplace_back(op, 0);
-                    continue;
-                }
-                auto meaning = Meaning::of(setting, rule, op);
-                if (!meaning)
-                    return refuse(row, std::move(meaning).error());
-                if (!*meaning)
-                    continue;
-                const auto [found, isNew] = known.try_emplace(
-                    Meaning::sameForAll ? std::string{} : keyOf(**meaning), meanings.size());
-                if (isNew)
-                    meanings.push_back(std::make_shared<const OperatorMeaning>(**std::move(meaning)));
-                said.emplace_back(op, found->second);
-            }
-            for (const auto &[op, which] : said) // a row that is wrong somewhere says nothing
-                m_said[at(op)].push_back({{row, meanings[which]}, which});
-        }
+            return true;
+        };
+        auto asked = askEach(m_facts.setting, rule, selected, read);
+        if (!asked)
+            refuse(row, std::move(asked).error());
+        m_facts.operators[at(row)] = std::move(acted);
+        if (m_facts.wrong[at(row)]) // a row that is wrong somewhere says nothing
+            return;
+        for (const auto &[op, which] : said)
+            m_said[at(op)].push_back({{row, meanings[which]}, which});
     }
 
     void readOrder(std::int32_t row, const OpOrderRule &rule, const std::vector<OperatorId> &selected)

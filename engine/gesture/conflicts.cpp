@@ -50,46 +50,27 @@ private:
     /// What a row says of an operator.
     struct Said {
         std::int32_t line = -1;
-        std::shared_ptr<const OperatorMeaning> meaning{};
+        SharedMeaning meaning{};
     };
 
     /// Asks the row what it says of each operator it acts on; rows that are wrong in themselves say nothing.
     void read(std::int32_t line, const Row &row)
     {
-        std::visit(
-            [&]<typename RuleType>(const RuleType &rule) {
-                if constexpr (MeansOfOperators<RuleType>) {
-                    using Meaning = RuleMeaning<RuleType>;
-                    if (!m_context.index().check(row.selector) || !Meaning::check(m_context, rule))
-                        return;
-                    const auto acted =
-                        Meaning::actsOn(m_context, rule, m_context.index().select(row.selector));
-                    std::shared_ptr<const OperatorMeaning> same;
-                    for (std::size_t i = 0; acted && i < acted->size(); ++i) {
-                        if (!Meaning::sameForAll || !same) {
-                            auto meaning = Meaning::of(m_context, rule, (*acted)[i]);
-                            same = meaning && *meaning
-                                ? std::make_shared<const OperatorMeaning>(**std::move(meaning))
-                                : nullptr;
-                        }
-                        if (same)
-                            m_said[(*acted)[i]].push_back({line, same});
-                    }
-                }
-            },
-            row.rule);
+        if (!m_context.index().check(row.selector))
+            return;
+        const auto note = [&](OperatorId op, const Result<SharedMeaning> &meaning) {
+            if (meaning && *meaning)
+                m_said[op].push_back({line, *meaning});
+            return true;
+        };
+        const auto asked = askEach(m_context, row.rule, m_context.index().select(row.selector), note);
+        (void)asked; // what is wrong with the row is said elsewhere
     }
 
     static const char *verbOf(const Rule &rule)
     {
         return std::visit(
-            []<typename RuleType>(const RuleType &) -> const char * {
-                if constexpr (MeansOfOperators<RuleType>)
-                    return RuleTraits<RuleType>::verb;
-                else
-                    return "";
-            },
-            rule);
+            []<typename RuleType>(const RuleType &) { return RuleTraits<RuleType>::verb; }, rule);
     }
 
     /// Pairs of rows that clash on an operator.

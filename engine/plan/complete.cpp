@@ -99,11 +99,11 @@ void chooseOffloads(PlanDraft &draft)
 {
     for (std::size_t i = 0; i < draft.plan.decisions.size(); ++i) {
         const OperatorBinding &binding = draft.bound.bindings[i];
-        if (!binding.allowed.offloaded)
+        if (binding.allowed.offloaded != true)
             continue;
         OperatorDecision &decision = draft.plan.decisions[i];
         decision.offloaded = true;
-        decision.rows.push_back(RowId{binding.offloadRow});
+        decision.rows.push_back(RowId{binding.rowOf(Aspect::Offload)});
         std::sort(decision.rows.begin(), decision.rows.end());
     }
 }
@@ -116,7 +116,7 @@ void checkBlocks(PlanDraft &draft)
         return;
     const Error error = std::move(placed).error();
     const auto rowOf = [](const OperatorBinding &binding) {
-        return binding.sliceRow >= 0 ? binding.sliceRow : binding.lanesRow;
+        return firstRow({binding.rowOf(Aspect::Slices), binding.rowOf(Aspect::Lanes)});
     };
     for (std::size_t i = 0; i < draft.bound.bindings.size(); ++i)
         if (rowOf(draft.bound.bindings[i]) >= 0

@@ -238,7 +238,8 @@ bool RegionFinder::join(OperatorId op)
         const auto forward = [&](OperatorId id) {
             return m_graph.at(id).direction == Direction::Backward ? m_graph.at(id).mirror : id;
         };
-        tell(m_draft.bindingOf(op).coshardRow, {forward(obstacle->first), forward(obstacle->second)});
+        tell(m_draft.bindingOf(op).rowOf(Aspect::Coshard),
+            {forward(obstacle->first), forward(obstacle->second)});
         return false;
     }
     for (const OperatorId each : together)
@@ -266,7 +267,7 @@ void RegionFinder::run()
         if (m_graph.operators[i].direction != Direction::Forward)
             continue;
         const bool behind = readsBehind(op);
-        const std::int32_t row = m_draft.bound.bindings[i].coshardRow;
+        const std::int32_t row = m_draft.bound.bindings[i].rowOf(Aspect::Coshard);
         const std::int32_t turns = turnsOf(m_decisions[i]);
         if (row >= 0 && turns > 1 && m_decisions[i].ringSplit < 0 && !dividesValue(m_decisions[i].partition)
             && !combinesOtherwise(m_graph, m_graph.operators[i], m_decisions[i].partition)
@@ -299,7 +300,7 @@ void RegionFinder::run()
 void assignCoshardRegions(PlanDraft &draft)
 {
     if (std::any_of(draft.bound.bindings.begin(), draft.bound.bindings.end(),
-            [](const OperatorBinding &binding) { return binding.coshardRow >= 0; }))
+            [](const OperatorBinding &binding) { return binding.rowOf(Aspect::Coshard) >= 0; }))
         RegionFinder(draft).run();
 }
 

@@ -58,7 +58,7 @@ void DefaultRule::chooseDomains()
         if (m_domainOf[i] < 0 || !binding.allowed.place
             || binding.allowed.place->contains(m_draft.domains[static_cast<std::size_t>(m_domainOf[i])]))
             continue;
-        m_draft.fail(binding.placeRow,
+        m_draft.fail(binding.rowOf(Aspect::Place),
             "operator '" + m_graph.operators[i].name + "' would run with its producer, where it may not",
             "say where it is to run");
     }
@@ -155,7 +155,8 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
     for (const ChosenSplit &step : m_chosen) {
         const auto has = [&](const auto &axis) { return axis.name == step.split.axis; };
         if (!step.split.axis.empty() && std::none_of(domain.axes.begin(), domain.axes.end(), has)) {
-            const std::string by = binding.placeRow >= 0 ? " by " + rowWords(binding.placeRow) : "";
+            const std::int32_t placed = binding.rowOf(Aspect::Place);
+            const std::string by = placed >= 0 ? " by " + rowWords(placed) : "";
             m_draft.fail(step.row,
                 "operator '" + m_graph.at(op).name + "' cannot be split over mesh axis '" + step.split.axis
                     + "': it is placed at one point of that axis" + by,
@@ -205,7 +206,7 @@ void DefaultRule::dealOut(OperatorId op, const Domain &domain, std::vector<Devic
     }
     const auto count = static_cast<std::int64_t>(domain.devices.size());
     if (!canDealOut(parts, count)) {
-        m_draft.fail(binding.placeRow >= 0 ? binding.placeRow : m_chosen.back().row,
+        m_draft.fail(firstRow({binding.rowOf(Aspect::Place), m_chosen.back().row}),
             "operator '" + m_graph.at(op).name + "' has " + partsText(parts, domain.devices.size())
                 + ": neither divides the other",
             "give one device per part, or a place row with fewer or more devices");
@@ -311,7 +312,8 @@ std::optional<DefaultRule::LaneDomains> DefaultRule::lanesOf(OperatorId op, cons
         return std::nullopt;
     const LanesRule &rule = *binding.allowed.lanes;
     const auto refuse = [&](const std::string &message, const std::string &advice) {
-        m_draft.fail(binding.lanesRow, "operator '" + m_graph.at(op).name + "' " + message, advice);
+        m_draft.fail(
+            binding.rowOf(Aspect::Lanes), "operator '" + m_graph.at(op).name + "' " + message, advice);
         return std::nullopt;
     };
     if (m_draft.plan.wholeBatches)
@@ -400,12 +402,9 @@ void DefaultRule::checkResult(OperatorId op)
     checkParts(op);
     checkFollowing(op);
     const BoundTable::AlikeWith alike = m_draft.bound.alikeOf(op);
-    const std::int32_t row = alike.row >= 0 ? alike.row
-        : binding.coshardRow >= 0           ? binding.coshardRow
-        : binding.sliceRow >= 0             ? binding.sliceRow
-        : binding.lanesRow >= 0             ? binding.lanesRow
-        : binding.splitRow() >= 0           ? binding.splitRow()
-                                            : binding.placeRow;
+    const std::int32_t row =
+        firstRow({alike.row, binding.rowOf(Aspect::Coshard), binding.rowOf(Aspect::Slices),
+            binding.rowOf(Aspect::Lanes), binding.splitRow(), binding.rowOf(Aspect::Place)});
     if (row < 0)
         return;
     if (const auto legal = checkPartition(itself, {m_splits}); !legal)
@@ -464,11 +463,12 @@ void DefaultRule::decide(OperatorId op, std::int32_t domainNumber)
         if (row >= 0)
             decision.rows.push_back({row});
     };
-    for (const std::int32_t row : {binding.placeRow, binding.coshardRow, binding.sliceRow, binding.lanesRow,
-             binding.ringRow, binding.stageRow, binding.recomputeRow, binding.attentionRow,
-             binding.weightVersionsRow, binding.splitBackwardRow, binding.withinRow, binding.followRow,
-             binding.keepRow, m_draft.bound.alikeOf(op).row})
-        follow(row);
+    for (std::size_t i = 0; i < kAspectCount; ++i)
+        if (const auto aspect = static_cast<Aspect>(i); aspect != Aspect::Sharding
+            && aspect != Aspect::Precision && aspect != Aspect::Offload) // these are decided later
+            follow(binding.rowOf(aspect));
+    follow(binding.withinRow);
+    follow(m_draft.bound.alikeOf(op).row);
     for (const std::int32_t row : binding.partsRows)
         follow(row);
     for (const std::int32_t row : binding.axisRows)

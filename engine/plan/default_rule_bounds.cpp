@@ -169,9 +169,9 @@ void DefaultRule::checkFollowing(OperatorId op)
             continue;
         const std::string what = "operator '" + m_graph.at(op).name + "' is to follow '"
             + m_graph.at(m_leader.op).name + "' over " + split.axis + ", and is cut otherwise";
-        m_draft.fail(binding.followRow, what, "let it follow, or say how it is to be split");
+        m_draft.fail(binding.rowOf(Aspect::Follow), what, "let it follow, or say how it is to be split");
         if (binding.splitRow() >= 0)
-            m_draft.bound.failBoth(m_draft.table, binding.followRow, binding.splitRow(),
+            m_draft.bound.failBoth(m_draft.table, binding.rowOf(Aspect::Follow), binding.splitRow(),
                 "cut '" + m_graph.at(op).name + "' otherwise than its producer",
                 "switch one of the rows off, or narrow its selector");
         return;

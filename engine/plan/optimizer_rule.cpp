@@ -259,8 +259,8 @@ void decideOne(PlanDraft &draft, OperatorId id)
     std::vector<std::vector<DeviceId>> ordered;
     for (const auto &[box, devices] : cells)
         ordered.push_back(devices);
-    if (binding.shardingRow >= 0) {
-        decision.rows.push_back({binding.shardingRow});
+    if (binding.rowOf(Aspect::Sharding) >= 0) {
+        decision.rows.push_back({binding.rowOf(Aspect::Sharding)});
         const OptimizerShardingRule &rule = *binding.allowed.sharding;
         Sharding sharding = rule.stage > 0 ? shardingOf(draft, rule, cells) : Sharding{};
         const auto split = rule.stage > 0 && sharding.parts > 1

@@ -76,7 +76,7 @@ void chooseRings(PlanDraft &draft)
         const auto found = std::find_if(splits.begin(), splits.end(),
             [&](const Split &split) { return split.axis == binding.allowed.ring; });
         if (found == splits.end()) {
-            draft.fail(binding.ringRow,
+            draft.fail(binding.rowOf(Aspect::Ring),
                 "'" + draft.graph().operators[i].name + "' is not placed along mesh axis '"
                     + binding.allowed.ring + "'",
                 "place it on the mesh");
@@ -85,7 +85,7 @@ void chooseRings(PlanDraft &draft)
         decision.ringSplit = static_cast<std::int32_t>(found - splits.begin());
         const Operator &op = draft.graph().operators[i];
         if (const std::string problem = ringProblem(op, decision); !problem.empty())
-            draft.fail(binding.ringRow, "operator '" + op.name + "': " + problem,
+            draft.fail(binding.rowOf(Aspect::Ring), "operator '" + op.name + "': " + problem,
                 "give every member a device of its own");
     }
 }

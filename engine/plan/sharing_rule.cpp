@@ -85,7 +85,7 @@ void followPlacesTogether(PlanDraft &draft, std::vector<std::int32_t> &place)
                     "operators '" + draft.graph().at(placed).name + "' and '" + draft.graph().at(op).name
                         + "' are to run together, and rows place them on different devices",
                     "place them alike, or take one of them out of the row");
-                const std::int32_t other = draft.bindingOf(op).placeRow;
+                const std::int32_t other = draft.bindingOf(op).rowOf(Aspect::Place);
                 if (other >= 0)
                     draft.bound.failBoth(draft.table, set.row, other,
                         "run '" + draft.graph().at(op).name + "' on different devices",
@@ -121,7 +121,7 @@ void checkSharing(PlanDraft &draft)
                     + "' both run on device " + std::to_string(device.index),
                 "place one of them elsewhere, or solve: the search looks for stages that keep them apart");
             for (const OperatorId each : {other->second, op})
-                if (const std::int32_t row = draft.bindingOf(each).placeRow; row >= 0)
+                if (const std::int32_t row = draft.bindingOf(each).rowOf(Aspect::Place); row >= 0)
                     draft.bound.failBoth(draft.table, sharing.row, row,
                         "have '" + draft.graph().at(other->second).name + "' and '"
                             + draft.graph().at(op).name + "' share a device",

@@ -21,7 +21,7 @@ void byRows(PlanDraft &draft, const std::vector<std::int32_t> &byRow)
             draft.plan.decisions[i].stage = {numbers.stage[i]};
     }
     for (const StageViolation &violation : numbers.violations) {
-        draft.fail(draft.bindingOf(violation.op).stageRow,
+        draft.fail(draft.bindingOf(violation.op).rowOf(Aspect::Stage),
             "operator '" + graph.at(violation.op).name + "' is in stage " + std::to_string(violation.stage)
                 + ", but reads '" + graph.at(violation.producer).name + "' of stage "
                 + std::to_string(violation.producerStage),
@@ -34,7 +34,7 @@ void byPlacement(PlanDraft &draft)
     const Graph &graph = draft.graph();
     std::vector<bool> placed(graph.operators.size());
     for (std::size_t i = 0; i < placed.size(); ++i)
-        placed[i] = draft.bound.bindings[i].placeRow >= 0;
+        placed[i] = draft.bound.bindings[i].rowOf(Aspect::Place) >= 0;
     const auto isFree = freeOperators(draft.index(), placed, false);
     std::vector<std::int32_t> stages(placed.size(), 0);
     std::int32_t run = -1;
@@ -120,10 +120,12 @@ void assignRecomputeGroups(PlanDraft &draft)
         const OperatorBinding &binding = draft.bound.bindings[i];
         // Parts that take turns run again, unless their row keeps what they make; what goes round in a ring
         // keeps its outputs, though its parts take turns.
-        std::int32_t row = binding.recomputeRow >= 0                       ? binding.recomputeRow
-            : binding.keepRow >= 0                                         ? -1
-            : binding.ringRow >= 0 || binding.allowed.coshardKeeps == true ? -1
-                                                                           : binding.coshardRow;
+        const auto &recompute = binding.allowed.recompute;
+        const bool again = recompute && recompute->when == Switched::Always;
+        const bool keeps = recompute || !binding.allowed.ring.empty() || binding.allowed.coshardKeeps == true;
+        std::int32_t row = again ? binding.rowOf(Aspect::Recompute)
+            : keeps              ? -1
+                                 : binding.rowOf(Aspect::Coshard);
         if (row < 0 || graph.operators[i].direction != Direction::Forward)
             continue;
         const auto id = static_cast<std::int32_t>(i);
@@ -135,7 +137,7 @@ void assignRecomputeGroups(PlanDraft &draft)
             else if (rule->per == RecomputePer::Operator)
                 part = id;
         }
-        if (binding.recomputeRow < 0 && draft.plan.decisions[i].coshardRegion >= 0) { // of several rows
+        if (!again && draft.plan.decisions[i].coshardRegion >= 0) { // of several rows
             row = -1;
             part = draft.plan.decisions[i].coshardRegion;
         }

@@ -103,11 +103,6 @@ nlohmann::json toJson(const ConstraintTable &table)
     return json;
 }
 
-std::string tableToJson(const ConstraintTable &table)
-{
-    return toJson(table).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 Result<ConstraintTable> tableFromJson(const nlohmann::json &document)
 {
     TRY_VOID(requireObject(document, "table"));

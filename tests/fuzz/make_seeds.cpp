@@ -13,6 +13,8 @@
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/pt2_for_tests.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -161,7 +163,7 @@ Result<void> writePlansAndTables(const fs::path &root)
         const ConstraintTable table = answer->table.table();
         write(root / "execution_plan" / (std::string(sample.name) + ".json"), toJson(*answer->execution));
         write(root / "table" / (std::string(sample.name) + ".txt"), print(table));
-        write(root / "table" / (std::string(sample.name) + ".json"), tableToJson(table));
+        write(root / "table" / (std::string(sample.name) + ".json"), toJson(table).dump(2) + "\n");
     }
     write(root / "table" / "rules.txt",
         "mesh dp=2 pp=2 tp=2\nmicro-batches 4\nsplit name:*.attn.c_attn & !in:h.0 : out0.-1 over tp # a "

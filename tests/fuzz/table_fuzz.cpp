@@ -1,6 +1,8 @@
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
         require(*again == text.table);
 
     if (const auto table = tableFromJson(bytes)) {
-        const std::string json = tableToJson(*table);
+        const std::string json = toJson(*table).dump();
         const auto reread = tableFromJson(std::string_view(json));
         require(reread.has_value());
         require(*reread == *table);

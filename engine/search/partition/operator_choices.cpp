@@ -620,7 +620,7 @@ ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
             key.second.insert(key.second.end(), binding.partsRows.begin(), binding.partsRows.end());
             key.second.insert(key.second.end(), binding.axisRows.begin(), binding.axisRows.end());
             key.second.push_back(binding.withinRow);
-            key.second.push_back(binding.coshardRow);
+            key.second.push_back(binding.rowOf(Aspect::Coshard));
         }
     }
     return key;

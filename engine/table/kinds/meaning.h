@@ -1,9 +1,8 @@
 #pragma once
 
-#include "engine/table/allowed.h"
-#include "engine/table/domain.h"
+#include "engine/table/kinds/operator_meaning.h"
 #include "engine/table/row_setting.h"
-#include "engine/table/table.h"
+#include "engine/table/selector_matcher.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,95 +23,11 @@ namespace planloom {
 //     actsOn(setting, rule, selected)    those of the selected operators (all directions, ascending) it acts
 //     on of(setting, rule, op)   what it says of one of those; nothing if it passes the operator by
 //     sameForAll              if that is the same for every operator, so that it is worked out once
-// kinds about the whole plan
-//     apply(model, deviceCount, rule, row, plan)    adds to what they say together
 // kinds that say of each operator what depends on the others that the row selects, instead of `of`
 //     ofEach(setting, rule, acted)    what it says of each of those it acts on, in their order
-// A new kind adds its file with one of the two, and nobody else changes.
-
-/// Two places that are the same devices in the same order, whether a row lists them or names a part of the
-/// mesh.
-struct SamePlace {
-    bool operator()(const Domain &a, const Domain &b) const { return a.devices == b.devices; }
-};
-using AllowedPlace = Allowed<Domain, SamePlace>;
-using AllowedPlaceSnapshot = std::shared_ptr<const AllowedPlace>;
-
-/// What can be decided of an operator, and rows can disagree about.
-enum class Aspect : std::uint8_t {
-    Split,
-    Place,
-    Coshard,
-    Stage,
-    Recompute,
-    Sharding,
-    Precision,
-    Attention,
-    WeightVersions,
-    Slices,
-    Lanes,
-    Parts,
-    Offload
-};
-
-/// The splits allowed along one axis of the mesh.
-struct AxisMeaning {
-    std::string axis{};
-    Allowed<Split> allowed{};
-    friend bool operator==(const AxisMeaning &, const AxisMeaning &) = default;
-};
-
-/// Into how many parts an operator may be cut; see `PartsRule`.
-struct PartsMeaning {
-    std::int32_t dimension = -1; ///< Identifier of its annotation; -1: along all of them together.
-    CountBound bound{};
-    friend bool operator==(const PartsMeaning &, const PartsMeaning &) = default;
-};
-
-/// Into how many parts `splits` cut an operator along `dimension`, as `PartsRule` counts.
-std::int64_t partsOf(const std::vector<Split> &splits, std::int32_t dimension);
-/// Whether what `splits` cut keeps to all of `bounds`.
-bool keepTo(const std::vector<PartsMeaning> &bounds, const std::vector<Split> &splits);
-
-/// What a row says of one operator: for each aspect the set of what it allows. What it does not speak of
-/// stays free.
-struct OperatorMeaning {
-    std::vector<AxisMeaning> axes{}; ///< op-trans over the mesh: axes it speaks of, in mesh order.
-    /// op-trans within what one device has: lists of nested splits over no axis. A row that speaks of this
-    /// says all there is to say of how the operator is split: rows about other axes do not compose with it.
-    Allowed<std::vector<Split>> within{};
-    AllowedPlaceSnapshot place{}; ///< op-assign; null is anywhere. Shared: the devices may be many thousands.
-    Allowed<Split> coshard{}; ///< Parts on one device, one after the other.
-    std::optional<bool> coshardKeeps{}; ///< Whether those parts keep what their backward operators read.
-    Allowed<Split> slices{}; ///< Of its stage: see plan/block_places.h.
-    std::optional<LanesRule> lanes{}; ///< Of its stage: see plan/block_places.h.
-    Allowed<std::int32_t> stage{};
-    std::vector<PartsMeaning> parts{}; ///< All of them hold.
-    bool follows = false; ///< It is cut as its producer is; rows that ask for it cannot disagree.
-    std::optional<RecomputePer> recompute{};
-    bool keepsOutputs = false; ///< It is not recomputed.
-    std::optional<OptimizerShardingRule> sharding{};
-    std::optional<PrecisionRule> precision{};
-    std::optional<AttentionMode> attention{};
-    /// The mesh axis whose devices pass the parts of `coshard`, an attention's keys, round; empty for none.
-    std::string ring{};
-    std::optional<std::int32_t> weightVersions{};
-    bool splitBackward = false; ///< Gradients of its weights have a pass of their own.
-    bool offloaded = false; ///< False leaves it open: rows that ask for it cannot disagree.
-    bool staysOnDevice = false; ///< It is not offloaded.
-
-    bool splits() const { return !axes.empty() || !within.isAnything(); }
-};
-
-/// What both allow; null is anywhere, an empty set a clash. Where both say the same, the part of the mesh
-/// stands before the list of its devices: splits over its axes go on.
-AllowedPlaceSnapshot intersection(const AllowedPlaceSnapshot &a, const AllowedPlaceSnapshot &b);
-
-/// Where two meanings of one operator cannot both hold; nothing if they can.
-std::optional<Aspect> clashOf(const OperatorMeaning &a, const OperatorMeaning &b);
-/// What both op-trans meanings allow together, axes in the order of `mesh`; nothing if they clash.
-std::optional<OperatorMeaning> composedSplits(
-    const OperatorMeaning &a, const OperatorMeaning &b, const std::vector<MeshAxis> &mesh);
+// kinds about two selections only
+//     of(setting, rule, selected, microBatches)    the two sides
+// A new kind adds its file, and nobody else changes. Kinds about the whole plan are read by `planMeaning`.
 
 /// What the rows about the whole plan say together. Of each kind the first row that holds counts.
 struct PlanMeaning {
@@ -138,44 +53,6 @@ struct PlanMeaning {
 
 template<typename RuleType> struct RuleMeaning;
 
-template<> struct RuleMeaning<MeshRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan);
-};
-template<> struct RuleMeaning<MicroBatchesRule> {
-    static Result<void> apply(const Model &model, std::int32_t deviceCount, const MicroBatchesRule &rule,
-        RowId row, PlanMeaning &plan);
-};
-/// Says which rows there are; which of them holds is known behind all rows about the whole plan.
-template<> struct RuleMeaning<ScheduleRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const ScheduleRule &rule, RowId row, PlanMeaning &plan);
-};
-template<> struct RuleMeaning<OverlapRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const OverlapRule &rule, RowId row, PlanMeaning &plan);
-};
-/// Decides nothing of the plan: its model was opened with the sizes (engine/design/models/model_rows.h).
-template<> struct RuleMeaning<DimensionSizeRule> {
-    /// @return InvalidInput if the model has no such dimension, may not have this size, or has another one
-    static Result<void> apply(const Model &model, std::int32_t deviceCount, const DimensionSizeRule &rule,
-        RowId row, PlanMeaning &plan);
-};
-/// As the one before.
-template<> struct RuleMeaning<CapacityRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const CapacityRule &rule, RowId row, PlanMeaning &plan);
-};
-template<> struct RuleMeaning<UnrollRule> {
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const UnrollRule &rule, RowId row, PlanMeaning &plan);
-};
-/// Holds against the mesh and the micro-batches that rows give, whichever comes last.
-template<> struct RuleMeaning<DegreeRule> {
-    /// @return InvalidInput if they do not keep to it, or no number keeps to it and the rows before
-    static Result<void> apply(
-        const Model &model, std::int32_t deviceCount, const DegreeRule &rule, RowId row, PlanMeaning &plan);
-};
 /// Needs the number of stages: see `stagesOf`.
 template<> struct RuleMeaning<InFlightRule> {
     /// The stages that the rule limits. @return InvalidInput if there is no such stage
@@ -187,8 +64,18 @@ template<> struct RuleMeaning<InterleaveRule> {
     static Result<std::vector<std::pair<std::int32_t, std::int32_t>>> pairsOf(
         const InterleaveRule &rule, std::int32_t stageCount, std::int32_t microBatches);
 };
-/// Decides nothing: held against the simulated step (engine/analyse/limits.h).
-template<> struct RuleMeaning<LimitRule> {
+/// Kinds with which nothing can be wrong, whatever they select.
+struct AlwaysRight {
+    template<typename RuleType> static Result<void> check(const RowSetting &, const RuleType &) { return {}; }
+};
+/// Kinds that act on the forward operators selected.
+struct ActsOnForwardOnes {
+    template<typename RuleType>
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const RuleType &, const std::vector<OperatorId> &selected)
+    {
+        return forwardOnes(setting.graph(), selected);
+    }
 };
 
 template<> struct RuleMeaning<OpTransRule> {
@@ -209,19 +96,13 @@ template<> struct RuleMeaning<PartsRule> {
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const PartsRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<FollowRule> {
+template<> struct RuleMeaning<FollowRule> : AlwaysRight, ActsOnForwardOnes {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const FollowRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const FollowRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const FollowRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<CoshardRule> {
+template<> struct RuleMeaning<CoshardRule> : AlwaysRight, ActsOnForwardOnes {
     static constexpr bool sameForAll = false;
-    static Result<void> check(const RowSetting &setting, const CoshardRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const CoshardRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const CoshardRule &rule, OperatorId op);
 };
@@ -253,42 +134,32 @@ template<> struct RuleMeaning<OpAssignRule> {
     /// The devices meant. @return as `check`
     static Result<Domain> domainOf(const RowSetting &setting, const OpAssignRule &rule);
 };
-template<> struct RuleMeaning<SpreadRule> {
+template<> struct RuleMeaning<SpreadRule> : ActsOnForwardOnes {
     static Result<void> check(const RowSetting &setting, const SpreadRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const SpreadRule &rule, const std::vector<OperatorId> &selected);
     /// O(operators x log of their sum).
     static std::vector<OperatorMeaning> ofEach(
         const RowSetting &setting, const SpreadRule &rule, const std::vector<OperatorId> &acted);
 };
-template<> struct RuleMeaning<StageRule> {
+template<> struct RuleMeaning<StageRule> : AlwaysRight {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const StageRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
         const RowSetting &setting, const StageRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const StageRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<RecomputeRule> {
+template<> struct RuleMeaning<RecomputeRule> : AlwaysRight, ActsOnForwardOnes {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const RecomputeRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const RecomputeRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const RecomputeRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<SplitBackwardRule> {
+template<> struct RuleMeaning<SplitBackwardRule> : AlwaysRight, ActsOnForwardOnes {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const SplitBackwardRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const SplitBackwardRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const SplitBackwardRule &rule, OperatorId op);
 };
 /// Passes by whatever is no Attention.
-template<> struct RuleMeaning<AttentionRule> {
+template<> struct RuleMeaning<AttentionRule> : AlwaysRight {
     static constexpr bool sameForAll = false;
-    static Result<void> check(const RowSetting &setting, const AttentionRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
         const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
@@ -303,9 +174,8 @@ template<> struct RuleMeaning<RingRule> {
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const RingRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<OffloadRule> {
+template<> struct RuleMeaning<OffloadRule> : AlwaysRight {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const OffloadRule &rule);
     /// Of states: as of `OptimizerShardingRule`. Of activations: the forward operators selected.
     static Result<std::vector<OperatorId>> actsOn(
         const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected);
@@ -313,9 +183,8 @@ template<> struct RuleMeaning<OffloadRule> {
         const RowSetting &setting, const OffloadRule &rule, OperatorId op);
 };
 /// Acts on forward operators that read trained weights.
-template<> struct RuleMeaning<WeightVersionsRule> {
+template<> struct RuleMeaning<WeightVersionsRule> : AlwaysRight {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const WeightVersionsRule &rule);
     static Result<std::vector<OperatorId>> actsOn(
         const RowSetting &setting, const WeightVersionsRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
@@ -331,9 +200,8 @@ template<> struct RuleMeaning<OptimizerShardingRule> {
         const RowSetting &setting, const OptimizerShardingRule &rule, OperatorId op);
 };
 
-template<> struct RuleMeaning<PrecisionRule> {
+template<> struct RuleMeaning<PrecisionRule> : AlwaysRight {
     static constexpr bool sameForAll = true;
-    static Result<void> check(const RowSetting &setting, const PrecisionRule &rule);
     /// The forward operators and the optimizer operators selected; backward ones do as their forwards.
     static Result<std::vector<OperatorId>> actsOn(
         const RowSetting &setting, const PrecisionRule &rule, const std::vector<OperatorId> &selected);
@@ -404,6 +272,15 @@ concept MeansOfOperators = requires(const RowSetting &setting, const RuleType &r
     RuleMeaning<RuleType>::of(setting, rule, op);
 };
 
+using SharedMeaning = std::shared_ptr<const OperatorMeaning>;
+
+/// Asks a row what it says of each of the operators that it acts on, in their order; of one after another it
+/// may be the same value.
+/// @param visit  gets an operator and what is said of it: null where the row passes it by, an error where it
+///   cannot hold there. Returns whether to go on
+/// @return what is wrong with the rule whatever the operators; visits none of rules about other things
+Result<void> askEach(const RowSetting &setting, const Rule &rule, const std::vector<OperatorId> &selected,
+    const std::function<bool(OperatorId, Result<SharedMeaning>)> &visit);
 /// What the rule of a row says of `op`, one of those it acts on; nothing where it passes the operator by, or
 /// for rules about other things than single operators.
 Result<std::optional<OperatorMeaning>> meaningOf(const RowSetting &setting, const Rule &rule, OperatorId op);

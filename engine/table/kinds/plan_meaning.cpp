@@ -1,5 +1,6 @@
 // Rows about the whole plan: mesh, micro-batches, schedule, in-flight, sizes of the inputs.
 #include "engine/base/words.h"
+#include "engine/table/kinds/beside.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/table_text.h"
@@ -46,10 +47,9 @@ Result<void> keepsToDegrees(const PlanMeaning &plan)
     return {};
 }
 
-} // namespace
+// What a row about the whole plan adds to what those before it say together, or why it cannot hold.
 
-Result<void> RuleMeaning<DegreeRule>::apply(
-    const Model &, std::int32_t, const DegreeRule &rule, RowId row, PlanMeaning &plan)
+Result<void> applyRule(const Model &, std::int32_t, const DegreeRule &rule, RowId row, PlanMeaning &plan)
 {
     TRY_VOID(keepsTo(rule, row, plan));
     std::vector<CountBound> bounds{rule.bound};
@@ -64,7 +64,7 @@ Result<void> RuleMeaning<DegreeRule>::apply(
     return {};
 }
 
-Result<void> RuleMeaning<MeshRule>::apply(
+Result<void> applyRule(
     const Model &, std::int32_t deviceCount, const MeshRule &rule, RowId row, PlanMeaning &plan)
 {
     std::int64_t devices = 1;
@@ -95,7 +95,7 @@ Result<void> RuleMeaning<MeshRule>::apply(
     return keepsToDegrees(plan);
 }
 
-Result<void> RuleMeaning<MicroBatchesRule>::apply(
+Result<void> applyRule(
     const Model &model, std::int32_t, const MicroBatchesRule &rule, RowId row, PlanMeaning &plan)
 {
     plan.microBatchesRow = row;
@@ -125,8 +125,8 @@ Result<void> RuleMeaning<MicroBatchesRule>::apply(
     return keepsToDegrees(plan);
 }
 
-Result<void> RuleMeaning<ScheduleRule>::apply(
-    const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
+/// Says which rows there are; which of them holds is known behind all rows about the whole plan.
+Result<void> applyRule(const Model &, std::int32_t, const ScheduleRule &rule, RowId row, PlanMeaning &plan)
 {
     if (rule.chosen) {
         plan.scheduleLeftRow = row;
@@ -137,15 +137,16 @@ Result<void> RuleMeaning<ScheduleRule>::apply(
     return {};
 }
 
-Result<void> RuleMeaning<OverlapRule>::apply(
-    const Model &, std::int32_t, const OverlapRule &rule, RowId row, PlanMeaning &plan)
+Result<void> applyRule(const Model &, std::int32_t, const OverlapRule &rule, RowId row, PlanMeaning &plan)
 {
     plan.overlapRow = row;
     plan.overlap = rule.overlap;
     return {};
 }
 
-Result<void> RuleMeaning<DimensionSizeRule>::apply(
+/// Decides nothing of the plan: its model was opened with the sizes (engine/design/models/model_rows.h). As
+/// the two behind it.
+Result<void> applyRule(
     const Model &model, std::int32_t, const DimensionSizeRule &rule, RowId row, PlanMeaning &plan)
 {
     const std::vector<InputDimension> &known = model.graph->dimensions;
@@ -166,8 +167,6 @@ Result<void> RuleMeaning<DimensionSizeRule>::apply(
     return {};
 }
 
-namespace {
-
 /// "'a', 'b'": the names of a map.
 template<typename Map> std::string namesIn(const Map &map)
 {
@@ -177,9 +176,7 @@ template<typename Map> std::string namesIn(const Map &map)
     return names;
 }
 
-} // namespace
-
-Result<void> RuleMeaning<CapacityRule>::apply(
+Result<void> applyRule(
     const Model &model, std::int32_t, const CapacityRule &rule, RowId row, PlanMeaning &plan)
 {
     const auto &rooms = model.graph->rooms;
@@ -195,8 +192,7 @@ Result<void> RuleMeaning<CapacityRule>::apply(
     return {};
 }
 
-Result<void> RuleMeaning<UnrollRule>::apply(
-    const Model &model, std::int32_t, const UnrollRule &rule, RowId, PlanMeaning &)
+Result<void> applyRule(const Model &model, std::int32_t, const UnrollRule &rule, RowId, PlanMeaning &)
 {
     const auto &known = model.graph->recurrences;
     if (known.empty())
@@ -213,6 +209,43 @@ Result<void> RuleMeaning<UnrollRule>::apply(
                 "it could not be opened with its steps: see the messages");
     }
     return {};
+}
+
+} // namespace
+
+PlanMeaning planMeaning(const Model &model, std::int32_t deviceCount, const ConstraintTable &table,
+    const std::function<void(RowId, Error)> &failed)
+{
+    PlanMeaning plan;
+    std::vector<std::size_t> held;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+        if (!table.rows[i].enabled)
+            continue;
+        const RowId row{static_cast<std::int32_t>(i)};
+        const Rule &rule = table.rows[i].rule;
+        const auto applied = std::visit(
+            [&]<typename RuleType>(const RuleType &own) -> Result<void> {
+                if constexpr (requires { applyRule(model, deviceCount, own, row, plan); }) {
+                    for (const std::size_t other : held)
+                        if (besides(*model.graph, rule, table.rows[other].rule) == Beside::Clash)
+                            return clashError(*model.graph, rule, table.rows[other].rule,
+                                RowId{static_cast<std::int32_t>(other)});
+                    TRY_VOID(applyRule(model, deviceCount, own, row, plan));
+                    held.push_back(i);
+                }
+                return {};
+            },
+            rule);
+        if (!applied && failed)
+            failed(row, applied.error());
+    }
+    if (const auto row = scheduleRowAt(table, plan.microBatches)) {
+        const auto &rule = std::get<ScheduleRule>(table.rows[static_cast<std::size_t>(row->index)].rule);
+        plan.scheduleRow = *row;
+        plan.schedule = rule.kind;
+        plan.order = rule.order;
+    }
+    return plan;
 }
 
 Result<std::vector<std::int32_t>> RuleMeaning<InFlightRule>::stagesOf(

@@ -44,7 +44,7 @@ TEST(BoundTable, AnExactRowIsASetWithOneMember)
     const OperatorBinding &b = table.of(operatorNamed(*graph, "b"));
     ASSERT_TRUE(b.allowed.place && b.allowed.place->exact());
     EXPECT_EQ(b.allowed.place->exact()->devices, (std::vector<DeviceId>{{2}, {3}}));
-    EXPECT_EQ(b.placeRow, 2);
+    EXPECT_EQ(b.rowOf(Aspect::Place), 2);
 }
 
 TEST(BoundTable, RowsThatPlaceOnTheSameDevicesAgree)
@@ -135,6 +135,74 @@ TEST(Join, IntersectsSetsAndNamesTheRowItClashesWith)
     stages.stage = Allowed<std::int32_t>::only(0);
     ASSERT_TRUE(join(binding, stages, 10, kMesh));
     EXPECT_EQ(join(binding, stages, 10, kMesh)->other, 9);
+}
+
+TEST(Join, KeepsTheLastRowOfEachAspectAndBlamesIt)
+{
+    const auto saying = [](auto OperatorMeaning::*member, auto value) {
+        OperatorMeaning meaning;
+        meaning.*member = std::move(value);
+        return meaning;
+    };
+    const auto parts = [](std::int32_t count) {
+        return Allowed<Split>::only({.kind = SplitKind::Dimension, .parts = count});
+    };
+    using Meaning = OperatorMeaning;
+    struct Case {
+        Aspect aspect;
+        OperatorMeaning said;
+        OperatorMeaning clash;
+    };
+    const Case cases[] = {
+        {Aspect::Coshard, saying(&Meaning::coshard, parts(2)), saying(&Meaning::coshard, parts(4))},
+        {Aspect::CoshardKeeps, saying(&Meaning::coshardKeeps, true), saying(&Meaning::coshardKeeps, false)},
+        {Aspect::Ring, saying(&Meaning::ring, "cp"), saying(&Meaning::ring, "sp")},
+        {Aspect::Slices, saying(&Meaning::slices, parts(2)), saying(&Meaning::slices, parts(4))},
+        {Aspect::Lanes, saying(&Meaning::lanes, LanesRule{2, {}}), saying(&Meaning::lanes, LanesRule{4, {}})},
+        {Aspect::Recompute, saying(&Meaning::recompute, RecomputeRule{.when = Switched::Never}),
+            saying(&Meaning::recompute, RecomputeRule{})},
+        {Aspect::Sharding, saying(&Meaning::sharding, OptimizerShardingRule{1}),
+            saying(&Meaning::sharding, OptimizerShardingRule{2})},
+        {Aspect::Attention, saying(&Meaning::attention, AttentionMode::Plain),
+            saying(&Meaning::attention, AttentionMode::Fused)},
+        {Aspect::WeightVersions, saying(&Meaning::weightVersions, 2), saying(&Meaning::weightVersions, 3)},
+        {Aspect::Offload, saying(&Meaning::offloaded, true), saying(&Meaning::offloaded, false)},
+    };
+    for (const Case &each : cases) {
+        SCOPED_TRACE(clashWords(each.aspect));
+        OperatorBinding binding;
+        EXPECT_FALSE(join(binding, each.said, 3, kMesh));
+        EXPECT_FALSE(join(binding, each.said, 5, kMesh));
+        for (std::size_t i = 0; i < kAspectCount; ++i) {
+            const auto aspect = static_cast<Aspect>(i);
+            EXPECT_EQ(binding.rowOf(aspect), aspect == each.aspect ? 5 : -1) << i;
+        }
+        const auto clash = join(binding, each.clash, 6, kMesh);
+        ASSERT_TRUE(clash);
+        EXPECT_EQ(clash->aspect, each.aspect);
+        EXPECT_EQ(clash->other, 5);
+        EXPECT_EQ(binding.rowOf(each.aspect), 5);
+    }
+    // A group is recomputed as one: even equal rows clash. Others of whom two ask the same do not.
+    OperatorBinding binding;
+    EXPECT_FALSE(join(binding, saying(&Meaning::recompute, RecomputeRule{}), 0, kMesh));
+    EXPECT_TRUE(join(binding, saying(&Meaning::recompute, RecomputeRule{}), 1, kMesh));
+    EXPECT_FALSE(join(binding, saying(&Meaning::follows, true), 2, kMesh));
+    EXPECT_FALSE(join(binding, saying(&Meaning::splitBackward, true), 3, kMesh));
+    EXPECT_EQ(binding.rowOf(Aspect::Follow), 2);
+    EXPECT_EQ(binding.rowOf(Aspect::SplitBackward), 3);
+}
+
+TEST(Aspects, AreAllButTwoOnTheList)
+{
+    std::vector<Aspect> listed;
+    anyAspect([&](const auto &entry) {
+        listed.push_back(entry.aspect);
+        return false;
+    });
+    EXPECT_EQ(listed.size(), kAspectCount - 2); // Split and Parts
+    EXPECT_TRUE(std::is_sorted(listed.begin(), listed.end()));
+    EXPECT_EQ(std::adjacent_find(listed.begin(), listed.end()), listed.end());
 }
 
 /// Narrows what rows allow of one operator before the default rule decides: as a kind of row that is a set

@@ -54,6 +54,11 @@ TEST(FindConflict, SetsAreThoseThatCannotHoldTogether)
         {"degree data at most 4\ndegree data at least 2\nsplit name:a : n by 5\n", {{2}}},
         {"schedule 1f1b\nschedule gpipe\nschedule gpipe at 2 micro-batches\n", {{0, 1}}},
         {"zero1 all over dp\n", {{0}}},
+        // Rows of a kind that may stand together are no conflict where another row is wrong.
+        {"schedule 1f1b at 2 micro-batches\nschedule gpipe at 4 micro-batches\nsplit name:a : n by 5\n",
+            {{2}}},
+        {"dim x = 8\ndim y = 16\nsplit name:a : n by 5\n", {{0}, {1}, {2}}},
+        {"capacity x = 2x\ncapacity y = 2x\nsplit name:a : n by 5\n", {{0}, {1}, {2}}},
     };
     const auto graph = tinyMlp();
     for (const Case &each : cases) {

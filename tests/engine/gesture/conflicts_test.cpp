@@ -83,6 +83,7 @@ TEST(Conflicts, AreNoneWhereRowsHoldOrFailByThemselves)
 TEST(Conflicts, AreNotOfRowsOfAKindThatMayStandTogetherWhereAnotherIsWrong)
 {
     for (const char *together : {"schedule 1f1b\nschedule zb-h1 at 16 micro-batches\n",
+             "schedule 1f1b at 2 micro-batches\nschedule gpipe at 4 micro-batches\n",
              "schedule solver\nschedule 1f1b\n", "degree tensor at most 4\ndegree data at most 2\n",
              "degree tensor at most 4\ndegree tensor at least 2\n", "unroll a\nunroll b\n",
              "dim batch = 8\ndim seq = 16\n", "capacity a = 2x\ncapacity b = 2x\n",

@@ -3,6 +3,7 @@
 #include "tests/engine/table/random_table.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace planloom {
 namespace {
@@ -12,7 +13,7 @@ TEST(TableJson, RandomTablesReadBackEqual)
     RandomTable random(5);
     for (int i = 0; i < 2000; ++i) {
         const ConstraintTable table = random.table();
-        const std::string text = tableToJson(table);
+        const std::string text = toJson(table).dump(2);
         const auto parsed = tableFromJson(std::string_view(text));
         ASSERT_TRUE(parsed) << describe(parsed.error()) << "\n" << text;
         ASSERT_EQ(*parsed, table) << text;

@@ -1,19 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
-#include "engine/table/selector_matcher.h"
-
 namespace planloom {
-
-Result<void> RuleMeaning<CoshardRule>::check(const RowSetting &, const CoshardRule &)
-{
-    return {};
-}
-
-Result<std::vector<OperatorId>> RuleMeaning<CoshardRule>::actsOn(
-    const RowSetting &setting, const CoshardRule &, const std::vector<OperatorId> &selected)
-{
-    return forwardOnes(setting.graph(), selected);
-}
 
 Result<std::optional<OperatorMeaning>> RuleMeaning<CoshardRule>::of(
     const RowSetting &setting, const CoshardRule &rule, OperatorId op)

@@ -1,13 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
-#include "engine/table/selector_matcher.h"
-
 namespace planloom {
-
-Result<void> RuleMeaning<OffloadRule>::check(const RowSetting &, const OffloadRule &)
-{
-    return {};
-}
 
 Result<std::vector<OperatorId>> RuleMeaning<OffloadRule>::actsOn(
     const RowSetting &setting, const OffloadRule &rule, const std::vector<OperatorId> &selected)
@@ -21,8 +14,8 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<OffloadRule>::of(
     const RowSetting &, const OffloadRule &rule, OperatorId)
 {
     OperatorMeaning meaning;
-    meaning.offloaded = rule.when == Switched::Always;
-    meaning.staysOnDevice = rule.when == Switched::Never;
+    if (rule.when != Switched::Chosen)
+        meaning.offloaded = rule.when == Switched::Always;
     return std::optional(std::move(meaning));
 }
 

@@ -24,9 +24,7 @@ Result<std::vector<OperatorId>> RuleMeaning<LanesRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<LanesRule>::of(
     const RowSetting &, const LanesRule &rule, OperatorId)
 {
-    OperatorMeaning meaning;
-    meaning.lanes = rule;
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.lanes = rule});
 }
 
 } // namespace planloom

@@ -1,13 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
-#include "engine/table/selector_matcher.h"
-
 namespace planloom {
-
-Result<void> RuleMeaning<WeightVersionsRule>::check(const RowSetting &, const WeightVersionsRule &)
-{
-    return {};
-}
 
 Result<std::vector<OperatorId>> RuleMeaning<WeightVersionsRule>::actsOn(
     const RowSetting &setting, const WeightVersionsRule &, const std::vector<OperatorId> &selected)
@@ -20,9 +13,7 @@ Result<std::vector<OperatorId>> RuleMeaning<WeightVersionsRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<WeightVersionsRule>::of(
     const RowSetting &, const WeightVersionsRule &rule, OperatorId)
 {
-    OperatorMeaning meaning;
-    meaning.weightVersions = rule.count;
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.weightVersions = rule.count});
 }
 
 } // namespace planloom

@@ -1,13 +1,6 @@
 #include "engine/table/kinds/meaning.h"
 
-#include "engine/table/selector_matcher.h"
-
 namespace planloom {
-
-Result<void> RuleMeaning<AttentionRule>::check(const RowSetting &, const AttentionRule &)
-{
-    return {};
-}
 
 Result<std::vector<OperatorId>> RuleMeaning<AttentionRule>::actsOn(
     const RowSetting &setting, const AttentionRule &, const std::vector<OperatorId> &selected)
@@ -23,9 +16,7 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<AttentionRule>::of(
 {
     if (setting.graph().at(op).kind != OperatorKind::Attention)
         return std::optional<OperatorMeaning>{};
-    OperatorMeaning meaning;
-    meaning.attention = rule.mode;
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.attention = rule.mode});
 }
 
 } // namespace planloom

@@ -1,17 +1,11 @@
 #include "engine/table/kinds/meaning.h"
 
 #include "engine/graph/operators/weight_update.h"
-#include "engine/table/selector_matcher.h"
 
 #include <algorithm>
 #include <iterator>
 
 namespace planloom {
-
-Result<void> RuleMeaning<PrecisionRule>::check(const RowSetting &, const PrecisionRule &)
-{
-    return {};
-}
 
 Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
     const RowSetting &setting, const PrecisionRule &, const std::vector<OperatorId> &selected)
@@ -28,9 +22,7 @@ Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<PrecisionRule>::of(
     const RowSetting &, const PrecisionRule &rule, OperatorId)
 {
-    OperatorMeaning meaning;
-    meaning.precision = rule;
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.precision = rule});
 }
 
 } // namespace planloom

@@ -31,9 +31,7 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<SliceRule>::of(
     if (!has)
         return std::optional<OperatorMeaning>{};
     TRY_VOID(checkPartition(setting.graph().at(op), {{split}}));
-    OperatorMeaning meaning;
-    meaning.slices = Allowed<Split>::only(std::move(split));
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.slices = Allowed<Split>::only(std::move(split))});
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 
 #include "engine/graph/operators/catalogue.h"
 #include "engine/table/mesh_axes.h"
-#include "engine/table/selector_matcher.h"
 
 #include <algorithm>
 #include <limits>
@@ -57,12 +56,6 @@ Result<void> RuleMeaning<SpreadRule>::check(const RowSetting &setting, const Spr
                                  : "the mesh has no axis '" + rule.axis + "'",
             noSuchAxisAdvice(setting.mesh, rule.axis), "mesh"};
     return {};
-}
-
-Result<std::vector<OperatorId>> RuleMeaning<SpreadRule>::actsOn(
-    const RowSetting &setting, const SpreadRule &, const std::vector<OperatorId> &selected)
-{
-    return forwardOnes(setting.graph(), selected);
 }
 
 std::vector<OperatorMeaning> RuleMeaning<SpreadRule>::ofEach(

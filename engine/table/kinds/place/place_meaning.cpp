@@ -61,9 +61,8 @@ Result<std::optional<OperatorMeaning>> RuleMeaning<OpAssignRule>::of(
     const RowSetting &setting, const OpAssignRule &rule, OperatorId)
 {
     TRY(Domain domain, domainOf(setting, rule));
-    OperatorMeaning meaning;
-    meaning.place = std::make_shared<const AllowedPlace>(AllowedPlace::only(std::move(domain)));
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{
+        .place = std::make_shared<const AllowedPlace>(AllowedPlace::only(std::move(domain)))});
 }
 
 } // namespace planloom

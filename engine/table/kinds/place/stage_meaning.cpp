@@ -4,11 +4,6 @@
 
 namespace planloom {
 
-Result<void> RuleMeaning<StageRule>::check(const RowSetting &, const StageRule &)
-{
-    return {};
-}
-
 Result<std::vector<OperatorId>> RuleMeaning<StageRule>::actsOn(
     const RowSetting &setting, const StageRule &, const std::vector<OperatorId> &selected)
 {
@@ -27,9 +22,7 @@ Result<std::vector<OperatorId>> RuleMeaning<StageRule>::actsOn(
 Result<std::optional<OperatorMeaning>> RuleMeaning<StageRule>::of(
     const RowSetting &, const StageRule &rule, OperatorId)
 {
-    OperatorMeaning meaning;
-    meaning.stage = Allowed<std::int32_t>::only(rule.index);
-    return std::optional(std::move(meaning));
+    return std::optional(OperatorMeaning{.stage = Allowed<std::int32_t>::only(rule.index)});
 }
 
 } // namespace planloom
