@@ -17,8 +17,9 @@ namespace planloom {
 //                                                         # "4 update every 2": two updates in the step
 //     split all : batch over dp
 //     split name:*.attn.c_attn : out0.-1 by 2 over tp
-//     split all : heads over tp                           # by meaning: what heads are, see
-//     dimension_classes.h split set{x} : m into 3,5 then value by 2 replicate kind:LayerNorm : by 2 over tp
+//     split all : heads over tp                           # by meaning, see dimension_classes.h
+//     split set{x} : m into 3,5 then value by 2
+//     replicate kind:LayerNorm : by 2 over tp
 //     parts kind:Linear : n at most 4                     # all axes together; at least 2, one of 1 2 4
 //     parts kind:Linear : in all at least 2               # along all dimensions together
 //     alike layer:1-11 as layer:0                         # cut as those are
@@ -48,19 +49,17 @@ namespace planloom {
 //     in-flight 3 stage 0                                 # without a stage: of every stage
 //     attention layer:0-5 : plain                         # probabilities in memory; default: fused
 //     ring kind:Attention : over cp                       # keys and values go round the devices of cp
-//     offload all : states                                # or activations: wait in host memory; states
-//     never,
-//                                                         # activations never, activations solver
+//     offload all : states                                # or activations: wait in host memory;
+//                                                         # states or activations never, activations solver
 //     degree tensor at most 4                             # data, pipeline, stages, sequence, expert, ...
 //     degree stages one of 2 4                            # at most, at least, one of
 //     limit memory 40GiB                                  # B, KiB .. TiB, KB .. TB
 //     limit time 50ms                                     # ns, us, ms, s
 //     limit traffic 2GiB                                  # that each device sends in a step
 //     limit traffic 2GiB per link                         # that each link carries, of whatever level
-//     limit traffic 8GiB on node                          # that each node sends to others; device, card,
-//     rack ... prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of
-//     weight 1 off split all : batch by 2  @gesture                # switched off, with an origin other than
-//     text
+//     limit traffic 8GiB on node                          # that each node sends to others; card, rack ...
+//     prefer 2 split kind:Linear : k by 4                 # held if it can be; without a number: of weight 1
+//     off split all : batch by 2  @gesture                # switched off, with an origin other than text
 //
 // A meaning (batch, sequence, heads, head-size, hidden, feed-forward, vocabulary, expert, height, width, ...)
 // cuts every selected operator that has such a dimension to cut, by the model's heads, not by what they lie
