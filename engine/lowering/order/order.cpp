@@ -4,9 +4,9 @@
 #include "engine/lowering/order/block_setting.h"
 #include "engine/lowering/order/held_micro_batches.h"
 #include "engine/lowering/order/order_items.h"
+#include "engine/lowering/order/paired_items.h"
 #include "engine/lowering/order/paired_pieces.h"
 #include "engine/lowering/order/received_runs.h"
-#include "engine/lowering/order/side_by_side.h"
 #include "engine/schedule/play_blocks.h"
 #include "engine/schedule/schedule.h"
 #include "engine/table/table.h"
@@ -51,7 +51,7 @@ struct OrderLinks {
 class LinkFinder
 {
 public:
-    LinkFinder(const OrderQuestion &asked, const OrderItems &items, const SideBySide &pairs)
+    LinkFinder(const OrderQuestion &asked, const OrderItems &items, const PairedItems &pairs)
         : m_asked(asked)
         , m_items(items)
         , m_pairs(pairs)
@@ -162,7 +162,7 @@ private:
 
     const OrderQuestion &m_asked;
     const OrderItems &m_items;
-    const SideBySide &m_pairs;
+    const PairedItems &m_pairs;
     OrderLinks m_result{};
 };
 
@@ -170,7 +170,7 @@ private:
 class OrderPlay
 {
 public:
-    OrderPlay(const OrderQuestion &asked, const OrderItems &items, const SideBySide &pairs,
+    OrderPlay(const OrderQuestion &asked, const OrderItems &items, const PairedItems &pairs,
         const Schedule &followed)
         : m_asked(asked)
         , m_items(items)
@@ -233,8 +233,8 @@ private:
     using Priority = std::array<double, 3>;
 
     /// Every device computes in one queue, and sends and receives in another one for each pass.
-    static BlockPlayer<double> playerOf(
-        const OrderQuestion &asked, const OrderItems &items, const SideBySide &pairs, const OrderLinks &links)
+    static BlockPlayer<double> playerOf(const OrderQuestion &asked, const OrderItems &items,
+        const PairedItems &pairs, const OrderLinks &links)
     {
         std::vector<std::vector<std::int32_t>> queueSets(items.positions());
         for (std::size_t p = 0; p < queueSets.size(); ++p) {
@@ -368,7 +368,7 @@ private:
         if (const auto row = m_pairs.waitingPair(m_links.edges))
             return refuse("these blocks cannot run side by side: one of them waits for the other",
                 "choose another micro-batch offset", placeOf(*row, "rule"));
-        for (const SideBySide::PairOfRow &pair : m_pairs.ofRows())
+        for (const PairedItems::PairOfRow &pair : m_pairs.ofRows())
             if (m_player.isWaiting(pair.first))
                 return refuse(
                     "these blocks cannot run side by side: the schedule, or what other rows pair, runs a "
@@ -399,7 +399,7 @@ private:
 
     const OrderQuestion &m_asked;
     const OrderItems &m_items;
-    const SideBySide &m_pairs;
+    const PairedItems &m_pairs;
     const Schedule &m_followed;
     OrderLinks m_links;
     HeldMicroBatches m_held;
@@ -465,7 +465,7 @@ Result<std::vector<BlockRun>> orderBlocks(const std::vector<BlockInfo> &blocks,
     const OrderItems items(blocks, microBatches);
     TRY_VOID(checkListed(asked, items));
     TRY(const Schedule followed, scheduleToFollow(asked));
-    SideBySide pairs(items);
+    PairedItems pairs(items);
     pairs.pairAsIn(followed);
     TRY_VOID(pairs.pairByRows(interleaved, stageCount));
     TRY(auto order, OrderPlay(asked, items, pairs, followed).play());

@@ -1,4 +1,4 @@
-#include "engine/lowering/order/side_by_side.h"
+#include "engine/lowering/order/paired_items.h"
 
 #include "engine/lowering/order/block_setting.h"
 #include "engine/table/table.h"
@@ -8,7 +8,7 @@
 
 namespace planloom {
 
-SideBySide::SideBySide(const OrderItems &items)
+PairedItems::PairedItems(const OrderItems &items)
     : m_items(items)
     , m_leaderOf(items.count())
     , m_besideOf(items.count())
@@ -17,7 +17,7 @@ SideBySide::SideBySide(const OrderItems &items)
     std::iota(m_besideOf.begin(), m_besideOf.end(), std::size_t{0});
 }
 
-void SideBySide::pairAsIn(const Schedule &schedule)
+void PairedItems::pairAsIn(const Schedule &schedule)
 {
     for (const auto &[first, second] : schedule.interleaved)
         if (const auto a = m_items.find(first), b = m_items.find(second); a && b) {
@@ -26,7 +26,7 @@ void SideBySide::pairAsIn(const Schedule &schedule)
         }
 }
 
-Result<void> SideBySide::pairByRows(const std::vector<InterleavedBlocks> &rows, std::int32_t stageCount)
+Result<void> PairedItems::pairByRows(const std::vector<InterleavedBlocks> &rows, std::int32_t stageCount)
 {
     if (rows.empty())
         return {};
@@ -46,7 +46,7 @@ Result<void> SideBySide::pairByRows(const std::vector<InterleavedBlocks> &rows, 
     return {};
 }
 
-void SideBySide::findPairs(const InterleavedBlocks &row, const ScheduleSetting &setting)
+void PairedItems::findPairs(const InterleavedBlocks &row, const ScheduleSetting &setting)
 {
     const auto lanesOf = [&](StageId stage) {
         const auto s = static_cast<std::size_t>(stage.index);
@@ -65,7 +65,7 @@ void SideBySide::findPairs(const InterleavedBlocks &row, const ScheduleSetting &
     }
 }
 
-void SideBySide::addPairs(const InterleavedBlocks &row, std::size_t lane, std::size_t otherLane,
+void PairedItems::addPairs(const InterleavedBlocks &row, std::size_t lane, std::size_t otherLane,
     const std::vector<std::int32_t> &slices)
 {
     const BlockKey one{row.firstStage, row.first, 0, static_cast<std::int32_t>(lane)};
@@ -83,7 +83,7 @@ void SideBySide::addPairs(const InterleavedBlocks &row, std::size_t lane, std::s
     }
 }
 
-Result<void> SideBySide::join(const PairOfRow &pair)
+Result<void> PairedItems::join(const PairOfRow &pair)
 {
     const auto refuse = [&](std::string message, std::string advice) {
         return Error{
@@ -105,7 +105,7 @@ Result<void> SideBySide::join(const PairOfRow &pair)
     return {};
 }
 
-std::optional<RowId> SideBySide::waitingPair(
+std::optional<RowId> PairedItems::waitingPair(
     const std::vector<std::pair<std::size_t, std::size_t>> &edges) const
 {
     std::vector<std::vector<std::size_t>> next(m_items.count());

@@ -12,7 +12,7 @@
 namespace planloom {
 
 /// Items that run side by side, two by two. The first of a pair leads: it stands for both.
-class SideBySide
+class PairedItems
 {
 public:
     /// Two items that a row pairs.
@@ -23,7 +23,7 @@ public:
     };
 
     /// Every item leads itself. @param items  must outlive this
-    explicit SideBySide(const OrderItems &items);
+    explicit PairedItems(const OrderItems &items);
 
     /// Those that a schedule interleaves; blocks that the plan has not got are left out.
     void pairAsIn(const Schedule &schedule);
