@@ -9,6 +9,7 @@
 #include "engine/interop/npz.h"
 #include "engine/interop/perfetto.h"
 #include "engine/runtime/machine/calibrate.h"
+#include "engine/runtime/processes/run_event.h"
 #include "engine/runtime/processes/run_folder.h"
 #include "engine/runtime/processes/supervisor.h"
 #include "engine/simulate/simulate.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -112,29 +114,24 @@ std::string verdictText(const CheckReport &report)
 /// Shows people where a run is. @param before  steps done before it, noted here
 bool showEvent(const std::string &line, std::int64_t &before)
 {
-    const json event = json::parse(line, nullptr, false);
-    if (!event.is_object())
-        return true;
-    const std::string type = event.value("t", "");
+    const RunEvent event = readRunEvent(line);
+    const std::string &type = event.type;
+    const auto step = static_cast<long long>(event.step);
     // A forward pass alone has no loss, and a loss that is no number is none in JSON.
-    const auto loss = event.find("loss");
-    if (type == "step" && loss != event.end() && loss->is_number())
-        std::fprintf(stderr, "step %lld: loss %.7g, %.1f ms\n", before + event.value("n", 0LL) + 1,
-            loss->get<double>(), event.value("seconds", 0.0) * 1e3);
+    if (type == "step" && !std::isnan(event.loss))
+        std::fprintf(
+            stderr, "step %lld: loss %.7g, %.1f ms\n", before + step + 1, event.loss, event.seconds * 1e3);
     else if (type == "step")
-        std::fprintf(stderr, "step %lld: %.1f ms\n", before + event.value("n", 0LL) + 1,
-            event.value("seconds", 0.0) * 1e3);
+        std::fprintf(stderr, "step %lld: %.1f ms\n", before + step + 1, event.seconds * 1e3);
     else if (type == "checkpoint")
-        std::fprintf(stderr, "checkpoint of step %lld: %s\n", event.value("step", 0LL),
-            event.value("path", std::string{}).c_str());
+        std::fprintf(stderr, "checkpoint of step %lld: %s\n", step, event.path.c_str());
     else if (type == "resumed") {
-        before = event.value("step", 0LL);
-        std::fprintf(stderr, "goes on behind step %lld of %s\n", static_cast<long long>(before),
-            event.value("path", std::string{}).c_str());
+        before = event.step;
+        std::fprintf(stderr, "goes on behind step %lld of %s\n", step, event.path.c_str());
     } else if (type == "finishing")
         std::fprintf(stderr, "ends behind this step; Ctrl-C again ends it now\n");
     else if (type == "warn" || type == "stalled")
-        std::fprintf(stderr, "%s: %s\n", type.c_str(), event.value("text", event.dump()).c_str());
+        std::fprintf(stderr, "%s: %s\n", type.c_str(), event.text.c_str());
     return true;
 }
 

@@ -32,72 +32,6 @@ double numberOf(const Json &value)
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Columns of a "live" or "spans" event as spans.
-std::vector<LiveSpan> spansOf(const Json &event)
-{
-    const auto column = [&event](const char *name) -> const Json & { return event.at(name); };
-    const Json &starts = column("start");
-    const std::size_t count = starts.size();
-    for (const char *name : {"segment", "instruction", "micro_batch", "duration"}) {
-        if (column(name).size() != count)
-            throw Json::other_error::create(
-                500, std::string("columns of different length: ") + name, nullptr);
-    }
-    std::vector<LiveSpan> spans(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        spans[i].segment = column("segment").at(i).get<std::int32_t>();
-        spans[i].instruction = column("instruction").at(i).get<std::int32_t>();
-        spans[i].microBatch = column("micro_batch").at(i).get<std::int32_t>();
-        spans[i].start = starts.at(i).get<std::int64_t>();
-        spans[i].duration = column("duration").at(i).get<std::int64_t>();
-    }
-    // The plan says which queue an instruction waits in; a column that could not have been written by a
-    // runner says that the event is damaged. Records of older runs have none.
-    if (const auto queues = event.find("queue"); queues != event.end()) {
-        const bool known = queues->size() == count
-            && std::all_of(queues->begin(), queues->end(),
-                [](const Json &queue) { return findQueue(queue.get<std::string>()).has_value(); });
-        if (!known)
-            throw Json::other_error::create(500, "queues that there are not", nullptr);
-    }
-    if (const auto steps = event.find("step"); steps != event.end() && steps->size() == count) {
-        for (std::size_t i = 0; i < count; ++i)
-            spans[i].step = steps->at(i).get<std::int32_t>();
-    }
-    return spans;
-}
-
-MemoryCurve curveOf(const Json &memory)
-{
-    MemoryCurve curve;
-    curve.time = memory.at("time").get<std::vector<std::int64_t>>();
-    curve.bytes = memory.at("bytes").get<std::vector<std::array<std::int64_t, kMemoryKindCount>>>();
-    if (curve.bytes.size() != curve.time.size() || !std::is_sorted(curve.time.begin(), curve.time.end()))
-        throw Json::other_error::create(501, "a memory curve that does not fit itself", nullptr);
-    for (const auto &kinds : curve.bytes) {
-        std::int64_t total = 0;
-        for (const std::int64_t bytes : kinds)
-            total += bytes;
-        if (total > curve.peak.count) {
-            curve.peak.count = total;
-            curve.atPeak = kinds;
-        }
-    }
-    return curve;
-}
-
-Json jsonOf(const Error &error)
-{
-    return {{"code", nameOf(error.code)}, {"message", error.message}, {"advice", error.advice},
-        {"where", error.where}};
-}
-
-Error errorOf(const Json &json)
-{
-    return {errorCodeNamed(json.value("code", std::string{})), json.value("message", std::string{}),
-        json.value("advice", std::string{}), json.value("where", std::string{})};
-}
-
 } // namespace
 
 const char *nameOf(RunState state)
@@ -108,68 +42,6 @@ const char *nameOf(RunState state)
 bool isOver(RunState state)
 {
     return state >= RunState::Done;
-}
-
-RunEvent readRunEvent(std::string_view line)
-{
-    RunEvent read;
-    const Json event = Json::parse(line, nullptr, false);
-    if (!event.is_object()) {
-        read.text = "the runner wrote a line that is no event: " + std::string(line.substr(0, 80));
-        return read;
-    }
-    try {
-        const auto states = [&](const Json &devices) {
-            for (const Json &from : devices) {
-                const auto device = from.value("device", std::int64_t{-1});
-                if (device >= 0)
-                    read.devices.push_back({static_cast<std::size_t>(device),
-                        {from.value("issued", std::int64_t{0}), from.value("finished", std::int64_t{0}),
-                            from.value("step", 0), from.value("micro_batch", 0),
-                            from.value("kind", std::string{}), from.value("operator", std::string{})}});
-            }
-        };
-        const std::string type = event.value("t", std::string{});
-        if (type == "step") {
-            read.loss = numberOf(event.value("loss", Json(nullptr)));
-            read.seconds = event.value("seconds", 0.0);
-        } else if (type == "progress" || type == "stalled") {
-            states(event.at("devices"));
-            read.seconds = event.value("seconds", 0.0);
-            read.text = event.value("text", std::string{});
-        } else if (type == "live" || type == "spans") {
-            read.device = event.at("device").get<std::size_t>();
-            read.spans = spansOf(event);
-            if (type == "spans") {
-                read.memory = curveOf(event.at("memory"));
-                read.stepNanoseconds = event.value("step_nanoseconds", std::int64_t{0});
-            }
-        } else if (type == "check") {
-            read.check =
-                CheckReport{event.value("ok", false), event.at("worst").value("tensor", std::string{}),
-                    numberOf(event.at("worst").value("error", Json(nullptr))),
-                    event.value("first_difference", std::string{})};
-        } else if (type == "warn") {
-            read.text = event.value("text", std::string{});
-        } else if (type == "error") {
-            read.error = errorOf(event);
-            if (const auto devices = event.find("devices"); devices != event.end())
-                states(*devices);
-        } else if (type == "checkpoint" || type == "resumed") {
-            read.step = event.value("step", std::int64_t{0});
-            read.path = event.value("path", std::string{});
-        } else if (type == "ready") {
-            read.peakBytes = event.value("peak_bytes", std::vector<std::int64_t>{});
-        } else if (type == "done") {
-            read.stopped = event.value("stopped", false);
-            read.peakBytes = event.at("peak_bytes").get<std::vector<std::int64_t>>();
-        }
-        read.type = type;
-    } catch (const Json::exception &failure) {
-        read = {};
-        read.text = std::string("an event of the runner is damaged: ") + failure.what();
-    }
-    return read;
 }
 
 Timeline measuredTimelineOf(const ExecutionPlan &plan, const ReportedStep &reported)
@@ -255,7 +127,7 @@ void RunRecord::apply(RunEvent event)
         state = error->code == ErrorCode::Cancelled ? RunState::Stopped : RunState::Failed;
     } else if (event.type == "done") {
         peakBytes = std::move(event.peakBytes);
-        state = event.stopped ? RunState::Stopped : RunState::Done;
+        state = event.outcome.stopped ? RunState::Stopped : RunState::Done;
     }
 }
 
@@ -374,7 +246,7 @@ std::string RunRecord::toJson() const
             {"error", numberOrNull(check->worstError)}, {"first_difference", check->firstDifference}};
     }
     if (error)
-        all["error"] = jsonOf(*error);
+        all["error"] = errorJson(*error);
     return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -419,7 +291,7 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
                 check->value("first_difference", std::string{})};
         }
         if (const auto error = all.find("error"); error != all.end())
-            record.error = errorOf(*error);
+            record.error = errorIn(*error);
         return record;
     } catch (const Json::exception &failure) {
         return Error{ErrorCode::InvalidInput,
@@ -444,13 +316,15 @@ Result<Timeline> measuredFromJson(std::string_view json, const ExecutionPlan &pl
     ReportedStep reported{
         std::vector<std::vector<LiveSpan>>(all.size()), std::vector<MemoryCurve>(all.size()), 0};
     for (const Json &one : all) {
-        RunEvent event = readRunEvent(one.dump());
-        if (event.type != "spans" || event.device >= all.size())
-            return Error{
-                ErrorCode::InvalidInput, "the spans of this run are damaged: " + event.text, {}, "run"};
-        reported.stepNanoseconds = event.stepNanoseconds;
-        reported.spans[event.device] = std::move(event.spans);
-        reported.memory[event.device] = std::move(event.memory);
+        auto event = runEventIn(one);
+        if (!event || event->type != "spans" || event->device >= all.size())
+            return Error{ErrorCode::InvalidInput,
+                "the spans of this run are damaged: "
+                    + (event ? std::string{} : "an event of the runner is damaged: " + event.error().message),
+                {}, "run"};
+        reported.stepNanoseconds = event->stepNanoseconds;
+        reported.spans[event->device] = std::move(event->spans);
+        reported.memory[event->device] = std::move(event->memory);
     }
     return measuredTimelineOf(plan, reported);
 }

@@ -4,7 +4,7 @@
 #include "engine/lowering/program/execution_plan.h"
 #include "engine/runtime/machine/gpu_fit.h"
 #include "engine/runtime/machine/throughput.h"
-#include "engine/runtime/run.h"
+#include "engine/runtime/processes/run_event.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/run/run_analysis.h"
 
@@ -44,39 +44,6 @@ enum class RunState : std::uint8_t {
 };
 const char *nameOf(RunState state); ///< "preparing" ...; stored in sessions.
 bool isOver(RunState state);
-
-/// What a device did last.
-struct RunDevice {
-    std::int64_t issued = 0;
-    std::int64_t finished = 0;
-    std::int32_t step = 0;
-    std::int32_t microBatch = 0;
-    std::string kind{}; ///< "kernel", "all-reduce"
-    std::string operatorName{};
-    friend bool operator==(const RunDevice &, const RunDevice &) = default;
-};
-
-/// One event of a run, read: what `RunRecord::apply` takes. Reading may take long (spans of a whole step), so
-/// it is done on a worker.
-struct RunEvent {
-    std::string type{}; ///< "live", "step" ...; empty for a line that was no event.
-    std::string text{}; ///< Of warnings; why the line was no event.
-    double loss = 0;
-    double seconds = 0;
-    std::vector<std::pair<std::size_t, RunDevice>> devices{};
-    std::size_t device = 0; ///< Of spans.
-    std::vector<LiveSpan> spans{};
-    MemoryCurve memory{};
-    std::int64_t stepNanoseconds = 0;
-    std::optional<CheckReport> check{};
-    std::optional<Error> error{};
-    std::vector<std::int64_t> peakBytes{};
-    std::int64_t step = 0; ///< Of checkpoints: steps done.
-    std::string path{};
-    bool stopped = false; ///< Before all steps were done.
-};
-/// Never fails: what cannot be read is an event without type.
-RunEvent readRunEvent(std::string_view line);
 
 /// All spans and memory curves of the last step, as a run reports them in the end.
 struct ReportedStep {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -51,13 +52,16 @@ Json event(std::string_view type)
     return {{"v", 1}, {"t", std::string{type}}};
 }
 
+Json errorJson(const Error &error)
+{
+    return {{"code", nameOf(error.code)}, {"message", error.message}, {"advice", error.advice},
+        {"where", error.where}};
+}
+
 Json errorEvent(const Error &error)
 {
     Json made = event("error");
-    made["code"] = nameOf(error.code);
-    made["message"] = error.message;
-    made["advice"] = error.advice;
-    made["where"] = error.where;
+    made.update(errorJson(error));
     return made;
 }
 
@@ -85,8 +89,9 @@ CheckReport checkIn(const Json &event)
         return found != of.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
     };
     const Json &worst = event.at("worst");
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN(); // which JSON does not have
     return {event.value("ok", false), worst.value("tensor", std::string{}),
-        number(worst, "error").value_or(0), event.value("first_difference", std::string{}),
+        number(worst, "error").value_or(kNone), event.value("first_difference", std::string{}),
         number(worst, "allowed").value_or(0), number(event, "in_double")};
 }
 

@@ -17,15 +17,16 @@ namespace planloom {
 /// Events of a run are JSON objects, one a line, with "v":1 and a type "t": "hello", "load", "ready", "step",
 /// "progress", "live", "spans", "check", "warn", "error", "stalled", "cancelling",
 /// "finishing", "resumed", "checkpoint", "done". Readers ignore
-/// fields they don't know.
+/// fields they don't know. They are read by run_event.h.
 
 /// An event of type `type` without more fields.
 nlohmann::json event(std::string_view type);
 
-/// "error": code, message, advice, where.
+/// code, message, advice, where.
+nlohmann::json errorJson(const Error &error);
+/// "error": as `errorJson`.
 nlohmann::json errorEvent(const Error &error);
-
-/// Inverse of `errorEvent`; what is missing is empty.
+/// Inverse of both; what is missing is empty.
 Error errorIn(const nlohmann::json &event);
 
 /// "check": ok, worst {tensor, error}, first_difference.

@@ -7,6 +7,7 @@
 #include "engine/runtime/processes/frames.h"
 #include "engine/runtime/processes/process_handles.h"
 #include "engine/runtime/processes/rank_process.h"
+#include "engine/runtime/processes/run_event.h"
 #include "engine/runtime/processes/run_watch.h"
 #include "engine/runtime/processes/stall.h"
 
@@ -16,7 +17,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -243,12 +243,8 @@ private:
                 return false;
             if (!frame->has_value())
                 return true;
-            try {
-                take(rank, **frame);
-            } catch (const Json::exception &failure) {
-                breakRun({ErrorCode::Internal, std::string{"a damaged event: "} + failure.what(), {}, {}});
+            if (!take(rank, **frame))
                 return false;
-            }
         }
     }
 
@@ -268,38 +264,44 @@ private:
         endRanks(m_error->message);
     }
 
-    void take(RankProcess &rank, const std::string &text)
+    /// @return false if it breaks the run, as an event that cannot be read does
+    bool take(RankProcess &rank, const std::string &text)
     {
         const Json frame = Json::parse(text, nullptr, false);
         if (!frame.is_object())
-            return;
-        const std::string type = frame.value("t", std::string{});
+            return true;
         m_watch.changed(Clock::now());
-        if (type == "rank")
-            return checkDigest(rank, frame.value("digest", std::string{}));
-        if (type == "ready") {
+        auto read = runEventIn(frame);
+        if (!read) {
+            breakRun({ErrorCode::Internal, "a damaged event: " + read.error().message, {}, {}});
+            return false;
+        }
+        if (read->type == "rank") {
+            checkDigest(rank, read->text);
+            return true;
+        }
+        if (read->type == "ready") {
             m_ready = true;
-        } else if (type == "error") {
+        } else if (read->error) {
             rank.toldError = true;
             if (m_error || m_done)
-                return; // it was ended for that error, or with the run
-            breakRun(errorIn(frame));
-        } else if (type == "check") {
-            m_outcome.check = checkIn(frame);
-        } else if (type == "done") {
+                return true; // it was ended for that error, or with the run
+            breakRun(*read->error);
+        } else if (read->check) {
+            m_outcome.check = read->check;
+        } else if (read->type == "done") {
             m_done = true;
-            m_outcome.firstStep = frame.value("first_step", std::int64_t{0});
-            m_outcome.checkpoint = frame.value("checkpoint", std::string{});
-            m_outcome.stopped = frame.value("stopped", false);
-            for (const Json &loss : frame.at("losses"))
-                m_outcome.losses.push_back(
-                    loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::quiet_NaN());
-            m_outcome.stepSeconds = frame.at("step_seconds").get<std::vector<double>>();
-            m_outcome.dropped = frame.at("dropped").get<std::vector<std::int64_t>>();
-            for (const Json &peak : frame.at("peak_bytes"))
-                m_outcome.peak.push_back({peak.get<std::int64_t>()});
+            RunOutcome &outcome = read->outcome;
+            m_outcome.firstStep = outcome.firstStep;
+            m_outcome.checkpoint = std::move(outcome.checkpoint);
+            m_outcome.stopped = outcome.stopped;
+            m_outcome.losses = std::move(outcome.losses);
+            m_outcome.stepSeconds = std::move(outcome.stepSeconds);
+            m_outcome.dropped = std::move(outcome.dropped);
+            m_outcome.peak = std::move(outcome.peak);
         }
         send(frame);
+        return true;
     }
 
     void checkDigest(const RankProcess &rank, const std::string &digest)
