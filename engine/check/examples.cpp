@@ -2,10 +2,6 @@
 
 #include "engine/graph/operators/places.h"
 
-#include "engine/graph/operator_files/operator_definition.h"
-#include "engine/graph/operators/catalogue.h"
-
-#include <algorithm>
 #include <utility>
 
 namespace planloom {
@@ -275,7 +271,7 @@ void addReductions(Collector &c)
     c.add(ArgMin, With{}.integer("axis", 1).integer("keepdims", 0), {c.x({4, 6, 2})});
 }
 
-void addMovement(Collector &c)
+void addShaping(Collector &c)
 {
     using enum OperatorKind;
     c.add(Reshape, {}, {c.x({4, 6, 2})}, {c.real({4, 12})});
@@ -298,6 +294,11 @@ void addMovement(Collector &c)
     c.add(Pad, With{}.list("pads", {0, 2, 0, 1}).text("mode", "reflect"), {c.x({4, 6})});
     c.add(Pad, With{}.list("pads", {0, 2, 0, 3}).text("mode", "edge"), {c.x({4, 6})});
     c.add(Pad, With{}.list("pads", {0, 7, 0, 8}).text("mode", "wrap"), {c.x({4, 6})});
+}
+
+void addPicking(Collector &c)
+{
+    using enum OperatorKind;
     c.add(Gather, With{}.integer("axis", 1), {c.x({4, 5, 2}), Collector::i({2, 3}, -5, 5)});
     c.add(Gather, With{}.integer("axis", 0), {c.x({5, 4}), Collector::i({}, 0, 5)});
     c.add(Embedding, {}, {c.x({8, 6}), Collector::i({2, 4}, 0, 8)});
@@ -313,6 +314,11 @@ void addMovement(Collector &c)
         c.add(ScatterND, With{}.text("reduction", reduction),
             {c.x({5, 4}), Collector::given(DataType::Int64, {2, 1}, {3, -5}), c.x({2, 4})});
     }
+}
+
+void addPlaces(Collector &c)
+{
+    using enum OperatorKind;
     // Places in two groups, some of which are none; in the last two, three sets of them.
     constexpr auto kNone = static_cast<double>(kNoPlace);
     const auto places = [](std::int64_t grouped) {
@@ -339,6 +345,11 @@ void addMovement(Collector &c)
     c.add(NonZero,
         With{}.integer("kept", 1).integer("group_axis", 1).integer("groups", 2).integer("capacity", 6),
         {Collector::i({3, 8}, 0, 2)});
+}
+
+void addAlongAxes(Collector &c)
+{
+    using enum OperatorKind;
     c.add(OneHot, With{}.integer("axis", 1).integer("depth", 5).real("on", 2).real("off", -1),
         {Collector::i({4, 6}, -5, 5)}, {c.real({4, 5, 6})});
     c.add(TopK, With{}.integer("axis", 1).integer("k", 3).integer("largest", 1).integer("sorted", 1),
@@ -353,6 +364,11 @@ void addMovement(Collector &c)
     }
     c.add(Trilu, With{}.integer("upper", 1).integer("k", 1), {c.x({4, 5, 6})});
     c.add(Trilu, With{}.integer("upper", 0).integer("k", 0), {c.x({4, 5, 6})});
+}
+
+void addResampling(Collector &c)
+{
+    using enum OperatorKind;
     for (const char *mode : {"nearest", "linear", "cubic"}) {
         for (const char *coordinates :
             {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn"})
@@ -403,6 +419,11 @@ void addMovement(Collector &c)
         }
     }
     c.add(GridSample, With{}.text("mode", "linear"), {c.x({2, 2, 3, 2, 4}), c.x({2, 2, 2, 3, 3})});
+}
+
+void addBlocksAndMade(Collector &c)
+{
+    using enum OperatorKind;
     c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "DCR"), {c.x({2, 8, 2, 4})});
     c.add(DepthToSpace, With{}.integer("blocksize", 2).text("mode", "CRD"), {c.x({2, 8, 2, 4})});
     c.add(SpaceToDepth, With{}.integer("blocksize", 2), {c.x({2, 3, 4, 8})});
@@ -507,55 +528,6 @@ void addComposites(Collector &c)
     c.add(ClipFactor, With{}.real("clip_norm", 0.5), {Collector::given(DataType::Float32, {}, {4})});
 }
 
-TensorId addTensor(Graph &graph, std::string name, TensorType type, TensorRole role, TensorId of = {})
-{
-    Tensor tensor;
-    tensor.name = std::move(name);
-    tensor.type = std::move(type);
-    tensor.role = role;
-    tensor.of = of;
-    graph.tensors.push_back(std::move(tensor));
-    return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
-}
-
-Operator backwardOf(Graph &graph, const Operator &forward, const GradientRule &rule)
-{
-    Operator backward;
-    backward.name = forward.name + "'";
-    backward.kind = forward.kind;
-    backward.attributes = forward.attributes;
-    backward.direction = Direction::Backward;
-    backward.mirror = OperatorId{0};
-    for (const TensorId output : forward.outputs) {
-        const Tensor of = graph.at(output);
-        // What an Attention makes besides its result is for its own backward pass; likewise what a definition
-        // saves.
-        const auto &definition = forward.attributes.definition();
-        const auto slot = static_cast<std::size_t>(
-            std::find(forward.outputs.begin(), forward.outputs.end(), output) - forward.outputs.begin());
-        const bool own = definition ? slot >= definition->outputs.size()
-                                    : forward.kind == OperatorKind::Attention && slot > 0;
-        backward.inputs.push_back(isFloating(of.type.dataType) && !own
-                ? addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, output)
-                : TensorId{});
-    }
-    for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot)
-        backward.inputs.push_back(rule.needsInput[slot] ? forward.inputs[slot] : TensorId{});
-    for (std::size_t slot = 0; slot < forward.outputs.size(); ++slot)
-        backward.inputs.push_back(rule.needsOutput[slot] ? forward.outputs[slot] : TensorId{});
-    for (std::size_t slot = 0; slot < forward.inputs.size(); ++slot) {
-        if (!rule.gradientOf[slot]) {
-            backward.outputs.push_back({});
-            continue;
-        }
-        const Tensor of = graph.at(forward.inputs[slot]);
-        backward.outputs.push_back(
-            addTensor(graph, "d " + of.name, of.type, TensorRole::Gradient, forward.inputs[slot]));
-    }
-    backward.annotation = backwardAnnotation(forward.annotation);
-    return backward;
-}
-
 } // namespace
 
 std::vector<OperatorExample> examplesOfEveryKind(DataType real)
@@ -565,49 +537,14 @@ std::vector<OperatorExample> examplesOfEveryKind(DataType real)
     addProducts(collector);
     addNorms(collector);
     addReductions(collector);
-    addMovement(collector);
+    addShaping(collector);
+    addPicking(collector);
+    addPlaces(collector);
+    addAlongAxes(collector);
+    addResampling(collector);
+    addBlocksAndMade(collector);
     addComposites(collector);
     return collector.take();
-}
-
-Result<Graph> graphOf(const OperatorExample &example)
-{
-    std::vector<TensorType> inputs;
-    std::vector<bool> present;
-    for (const ExampleInput &input : example.inputs) {
-        inputs.push_back(input.type);
-        present.push_back(input.present);
-    }
-    TRY(const auto outputs, inferTypes(example.kind, example.attributes, inputs, present, example.outputs));
-    Graph graph;
-    Operator op;
-    op.name = "example";
-    op.kind = example.kind;
-    op.direction = example.optimizer ? Direction::Optimizer : Direction::Forward;
-    op.attributes = example.attributes;
-    const auto &definition = example.attributes.definition();
-    for (std::size_t slot = 0; slot < inputs.size(); ++slot) {
-        op.inputs.push_back(present[slot]
-                ? addTensor(graph, definition ? definition->inputs[slot].name : "x" + std::to_string(slot),
-                    inputs[slot], TensorRole::Input)
-                : TensorId{});
-    }
-    for (std::size_t slot = 0; slot < outputs.size(); ++slot)
-        op.outputs.push_back(
-            addTensor(graph, definition ? definition->result(slot).name : "y" + std::to_string(slot),
-                outputs[slot], TensorRole::Activation));
-    AnnotationOutcome outcome = annotate(example.kind, example.attributes, inputs, present, outputs);
-    op.annotation = std::move(outcome.annotation);
-    op.annotationProblem = std::move(outcome.problem);
-    graph.operators.push_back(std::move(op));
-    if (!example.optimizer) {
-        const GradientRule rule = gradientRule(graph, graph.operators[0]);
-        if (rule.differentiable) {
-            Operator backward = backwardOf(graph, graph.operators[0], rule);
-            graph.operators.push_back(std::move(backward));
-        }
-    }
-    return graph;
 }
 
 } // namespace planloom

@@ -300,18 +300,6 @@ std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const Operato
     return numbers;
 }
 
-Result<std::vector<double>> outputOf(
-    const OperatorExample &example, std::size_t slot, std::uint64_t seed, OperatorValues *values)
-{
-    TRY(const Graph graph, graphOf(example));
-    OperatorValues drawn = drawValues(example, graph, seed);
-    TRY_VOID(runParts(graph, graph.operators[0], {}, drawn));
-    std::vector<double> numbers = numbersOf(graph, graph.operators[0].outputs[slot], drawn);
-    if (values != nullptr)
-        *values = std::move(drawn);
-    return numbers;
-}
-
 std::vector<Partition> partitionsOf(const Operator &op)
 {
     std::vector<Split> singles;

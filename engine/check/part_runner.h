@@ -34,11 +34,6 @@ Result<void> runParts(const Graph &graph, const Operator &op, const Partition &p
     OperatorValues &values, const OperatorLibraries *libraries = nullptr,
     const std::function<Result<void>(const KernelCall &)> &run = {});
 
-/// Numbers of output `slot` of an example, run whole on values drawn with `seed`; `values`, if given,
-/// receives all.
-Result<std::vector<double>> outputOf(const OperatorExample &example, std::size_t slot = 0,
-    std::uint64_t seed = 1, OperatorValues *values = nullptr);
-
 /// A tensor's values as numbers.
 std::vector<double> numbersOf(const Graph &graph, TensorId tensor, const OperatorValues &values);
 

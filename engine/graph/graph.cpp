@@ -16,15 +16,6 @@ void record(std::vector<std::vector<OperatorId>> &lists, const std::vector<Tenso
     }
 }
 
-std::vector<Shape> shapesOf(const Graph &graph, const std::vector<TensorId> &slots)
-{
-    std::vector<Shape> shapes;
-    shapes.reserve(slots.size());
-    for (const TensorId tensor : slots)
-        shapes.push_back(tensor.valid() ? graph.at(tensor).type.shape : Shape{});
-    return shapes;
-}
-
 } // namespace
 
 Uses usesOf(const Graph &graph)
@@ -151,16 +142,6 @@ std::vector<bool> presentAmong(const std::vector<TensorId> &tensors)
     for (const TensorId id : tensors)
         present.push_back(id.valid());
     return present;
-}
-
-std::vector<Shape> inputShapes(const Graph &graph, const Operator &op)
-{
-    return shapesOf(graph, op.inputs);
-}
-
-std::vector<Shape> outputShapes(const Graph &graph, const Operator &op)
-{
-    return shapesOf(graph, op.outputs);
 }
 
 } // namespace planloom

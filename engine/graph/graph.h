@@ -123,7 +123,5 @@ std::vector<TensorId> storedTensors(const Graph &graph);
 std::vector<TensorType> typesOf(const Graph &graph, const std::vector<TensorId> &tensors);
 /// By place: whether an id names a tensor.
 std::vector<bool> presentAmong(const std::vector<TensorId> &tensors);
-std::vector<Shape> inputShapes(const Graph &graph, const Operator &op);
-std::vector<Shape> outputShapes(const Graph &graph, const Operator &op);
 
 } // namespace planloom

@@ -247,6 +247,198 @@ private:
     const Modules &m_modules;
 };
 
+/// Makes entries of rows.
+class EntryWriter
+{
+public:
+    EntryWriter(
+        const ConstraintTable &table, const Model &model, std::int32_t deviceCount, const std::string &axis)
+        : m_table(table)
+        , m_graph(*model.graph)
+        , m_index(*model.index)
+        , m_setting{model, deviceCount, planMeaning(model, deviceCount, table).mesh}
+        , m_axis(axis)
+        , m_modules(m_index, m_noClasses)
+    {
+    }
+
+    AutodistText write()
+    {
+        for (std::size_t r = 0; r < m_table.rows.size(); ++r)
+            if (m_table.rows[r].enabled)
+                readRow(r);
+        // Entries: a kind, and a part of the module's path that picks exactly the operators.
+        std::map<std::pair<OperatorKind, Ways>, std::vector<OperatorId>> groups;
+        for (const auto &[id, want] : m_wanted) {
+            Ways ways{{}, want.copies};
+            for (const std::int32_t identifier : want.identifiers)
+                ways.first.push_back(positionOf(m_graph.at(id), identifier));
+            groups[{m_graph.at(id).kind, std::move(ways)}].push_back(id);
+        }
+        YAML::Emitter out;
+        out << YAML::BeginSeq;
+        for (const auto &[key, operators] : groups)
+            for (const std::string &part : partsFor(key.first, operators))
+                emit(out, key.first, part, key.second);
+        out << YAML::EndSeq;
+        m_text.yaml = out.c_str();
+        m_text.yaml += '\n';
+        return std::move(m_text);
+    }
+
+private:
+    /// What an operator may be: cut along identifiers, or copied.
+    struct Wanted {
+        std::vector<std::int32_t> identifiers{};
+        bool copies = false;
+        std::size_t row = 0;
+    };
+    using Ways = std::pair<std::vector<std::string>, bool>; ///< Positions, copies.
+
+    void note(std::size_t row, const std::string &sentence)
+    {
+        m_text.notes.push_back("row " + std::to_string(row + 1) + ": " + sentence);
+    }
+
+    void readRow(std::size_t r)
+    {
+        const Row &row = m_table.rows[r];
+        const auto *rule = std::get_if<OpTransRule>(&row.rule);
+        if (rule == nullptr) {
+            if (hasSelector(row.rule))
+                note(r, std::string("the format has no word for '") + nameOf(row.rule) + "'");
+            return;
+        }
+        const auto isOnAxis = [&](const SplitStep &each) { return each.axis == m_axis; };
+        if (std::none_of(rule->steps.begin(), rule->steps.end(), isOnAxis))
+            return;
+        const auto isSaid = [&](const SplitStep &each) {
+            return isOnAxis(each) && each.kind != SplitKind::Value && each.sizes.empty();
+        };
+        if (!std::all_of(rule->steps.begin(), rule->steps.end(), isSaid))
+            note(r,
+                "the format has no word for nested, uneven or value splits: the cut over " + m_axis
+                    + " is written");
+        for (const OperatorId id : m_index.select(row.selector)) {
+            if (m_graph.at(id).direction != Direction::Forward)
+                continue;
+            Wanted mine{{}, false, r};
+            for (const SplitStep &each : rule->steps) {
+                const auto split = splitOf(m_setting, id, each);
+                if (!isOnAxis(each) || !split || split->parts < 2)
+                    continue;
+                if (split->kind == SplitKind::Dimension)
+                    mine.identifiers.push_back(split->dimension);
+                else
+                    mine.copies = true;
+            }
+            if (mine.copies || !mine.identifiers.empty())
+                m_wanted[id] = std::move(mine);
+        }
+    }
+
+    /// "1,0": where an operator has an identifier first.
+    static std::string positionOf(const Operator &op, std::int32_t identifier)
+    {
+        std::vector<TensorTerms> tensors = op.annotation.inputs;
+        tensors.insert(tensors.end(), op.annotation.outputs.begin(), op.annotation.outputs.end());
+        for (std::size_t s = 0; s < tensors.size(); ++s) {
+            const auto &terms = tensors[s].terms;
+            for (std::size_t d = 0; d < terms.size(); ++d) {
+                if (splittableFactor(op.annotation, terms[d]) != identifier)
+                    continue;
+                const bool turned =
+                    op.kind == OperatorKind::Linear && s == 1 && op.attributes.integer("transposed") == 0;
+                return std::to_string(s) + "," + std::to_string(turned ? terms.size() - 1 - d : d);
+            }
+        }
+        return {};
+    }
+
+    std::vector<OperatorId> matches(OperatorKind kind, const std::string &part) const
+    {
+        std::vector<OperatorId> all;
+        for (std::size_t i = 0; i < m_graph.operators.size(); ++i) {
+            const Operator &op = m_graph.operators[i];
+            if (op.direction == Direction::Forward && op.kind == kind && m_modules.has(op, part))
+                all.push_back({static_cast<std::int32_t>(i)});
+        }
+        return all;
+    }
+
+    /// Parts of the operators' names that pick none but them, with how many they pick: those that pick most
+    /// first, of these the shortest.
+    std::vector<std::pair<std::string, std::vector<OperatorId>>> candidates(
+        OperatorKind kind, const std::vector<OperatorId> &operators) const
+    {
+        std::set<std::string> parts;
+        for (const OperatorId id : operators) {
+            const std::string &path = m_graph.at(id).name;
+            for (std::size_t begin = 0; begin < path.size();) {
+                const std::size_t dot = std::min(path.find('.', begin), path.size());
+                parts.insert({path.substr(begin), path.substr(begin, dot - begin)});
+                begin = dot + 1;
+            }
+        }
+        std::vector<std::pair<std::string, std::vector<OperatorId>>> ranked;
+        for (const std::string &part : parts)
+            if (auto picked = matches(kind, part);
+                std::includes(operators.begin(), operators.end(), picked.begin(), picked.end()))
+                ranked.emplace_back(part, std::move(picked));
+        std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) {
+            return a.second.size() != b.second.size() ? a.second.size() > b.second.size()
+                                                      : a.first.size() < b.first.size();
+        });
+        return ranked;
+    }
+
+    /// The fewest parts of paths that pick all the operators of a kind, and no others; notes what is left.
+    std::vector<std::string> partsFor(OperatorKind kind, const std::vector<OperatorId> &operators)
+    {
+        if (matches(kind, "") == operators)
+            return {""};
+        std::set<OperatorId> left(operators.begin(), operators.end());
+        std::vector<std::string> parts;
+        for (const auto &[part, picked] : candidates(kind, operators)) {
+            if (std::none_of(picked.begin(), picked.end(), [&](OperatorId id) { return left.contains(id); }))
+                continue;
+            parts.push_back(part);
+            for (const OperatorId id : picked)
+                left.erase(id);
+        }
+        if (!left.empty())
+            note(m_wanted.at(*left.begin()).row,
+                "no part of a module's path tells '" + m_graph.at(*left.begin()).name + "'"
+                    + (left.size() > 1
+                            ? " and " + counted(static_cast<std::int64_t>(left.size()) - 1, "other operator")
+                            : "")
+                    + " from others of its kind");
+        return parts;
+    }
+
+    static void emit(YAML::Emitter &out, OperatorKind kind, const std::string &part, const Ways &ways)
+    {
+        out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << torchNameOf(kind);
+        if (!part.empty())
+            out << YAML::Key << "parent_module" << YAML::Value << part;
+        out << YAML::Key << "allowed_partition_dims" << YAML::Value << YAML::Flow << YAML::BeginSeq;
+        for (const std::string &position : ways.first)
+            out << YAML::DoubleQuoted << position;
+        out << YAML::EndSeq << YAML::Key << "replica_allowed" << YAML::Value << ways.second << YAML::EndMap;
+    }
+
+    const ConstraintTable &m_table;
+    const Graph &m_graph;
+    const SelectorIndex &m_index;
+    RowSetting m_setting;
+    const std::string &m_axis;
+    const std::map<std::string, std::string>
+        m_noClasses{}; ///< A file is for models whose classes nobody knows.
+    Modules m_modules;
+    std::map<OperatorId, Wanted> m_wanted{};
+    AutodistText m_text{};
+};
+
 } // namespace
 
 std::string autodistAxis(const std::vector<MeshAxis> &mesh)
@@ -301,156 +493,7 @@ Result<AutodistRows> readAutodist(std::string_view text, const std::string &file
 AutodistText writeAutodist(
     const ConstraintTable &table, const Model &model, std::int32_t deviceCount, const std::string &axis)
 {
-    const Graph &graph = *model.graph;
-    const SelectorIndex &index = *model.index;
-    const RowSetting setting{model, deviceCount, planMeaning(model, deviceCount, table).mesh};
-    AutodistText result;
-    const std::map<std::string, std::string> noClasses; // a file is for models whose classes nobody knows
-    const Modules modules(index, noClasses);
-    // What every operator may be: cut along identifiers, or copied.
-    struct Wanted {
-        std::vector<std::int32_t> identifiers{};
-        bool copies = false;
-        std::size_t row = 0;
-    };
-    std::map<OperatorId, Wanted> wanted;
-    for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        const Row &row = table.rows[r];
-        const auto *rule = std::get_if<OpTransRule>(&row.rule);
-        const auto noteRow = [&](const std::string &sentence) {
-            result.notes.push_back("row " + std::to_string(r + 1) + ": " + sentence);
-        };
-        if (!row.enabled)
-            continue;
-        if (rule == nullptr) {
-            if (hasSelector(row.rule))
-                noteRow(std::string("the format has no word for '") + nameOf(row.rule) + "'");
-            continue;
-        }
-        const auto step = std::find_if(
-            rule->steps.begin(), rule->steps.end(), [&](const SplitStep &each) { return each.axis == axis; });
-        if (step == rule->steps.end())
-            continue;
-        const auto isSaid = [&](const SplitStep &each) {
-            return each.axis == axis && each.kind != SplitKind::Value && each.sizes.empty();
-        };
-        if (!std::all_of(rule->steps.begin(), rule->steps.end(), isSaid))
-            noteRow("the format has no word for nested, uneven or value splits: the cut over " + axis
-                + " is written");
-        for (const OperatorId id : index.select(row.selector)) {
-            if (graph.at(id).direction != Direction::Forward)
-                continue;
-            Wanted mine{{}, false, r};
-            for (const SplitStep &each : rule->steps) {
-                const auto split = splitOf(setting, id, each);
-                if (each.axis != axis || !split || split->parts < 2)
-                    continue;
-                if (split->kind == SplitKind::Dimension)
-                    mine.identifiers.push_back(split->dimension);
-                else
-                    mine.copies = true;
-            }
-            if (mine.copies || !mine.identifiers.empty())
-                wanted[id] = std::move(mine);
-        }
-    }
-    // Entries: a kind, and a part of the module's path that picks exactly the operators.
-    using Ways = std::pair<std::vector<std::string>, bool>; // positions, copies
-    std::map<std::pair<OperatorKind, Ways>, std::vector<OperatorId>> groups;
-    const auto positionOf = [&](OperatorId id, std::int32_t identifier) -> std::string {
-        const Operator &op = graph.at(id);
-        for (std::size_t s = 0; s < op.annotation.inputs.size() + op.annotation.outputs.size(); ++s) {
-            const bool isInput = s < op.annotation.inputs.size();
-            const auto &terms =
-                (isInput ? op.annotation.inputs[s] : op.annotation.outputs[s - op.annotation.inputs.size()])
-                    .terms;
-            for (std::size_t d = 0; d < terms.size(); ++d) {
-                if (splittableFactor(op.annotation, terms[d]) != identifier)
-                    continue;
-                const bool turned =
-                    op.kind == OperatorKind::Linear && s == 1 && op.attributes.integer("transposed") == 0;
-                return std::to_string(s) + "," + std::to_string(turned ? terms.size() - 1 - d : d);
-            }
-        }
-        return {};
-    };
-    for (const auto &[id, want] : wanted) {
-        Ways ways{{}, want.copies};
-        for (const std::int32_t identifier : want.identifiers)
-            ways.first.push_back(positionOf(id, identifier));
-        groups[{graph.at(id).kind, std::move(ways)}].push_back(id);
-    }
-    YAML::Emitter out;
-    out << YAML::BeginSeq;
-    for (const auto &[key, operators] : groups) {
-        const auto &[kind, ways] = key;
-        const auto matches = [&](const std::string &part) {
-            std::vector<OperatorId> all;
-            for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-                const Operator &op = graph.operators[i];
-                if (op.direction == Direction::Forward && op.kind == kind && modules.has(op, part))
-                    all.push_back({static_cast<std::int32_t>(i)});
-            }
-            return all;
-        };
-        // Parts of paths that pick nothing else, the shortest that pick most first.
-        std::set<OperatorId> left(operators.begin(), operators.end());
-        std::vector<std::string> parts;
-        if (matches("") == operators) {
-            parts.emplace_back();
-            left.clear();
-        }
-        std::map<std::string, std::vector<OperatorId>> candidates;
-        for (const OperatorId id : operators) {
-            const std::string path = left.empty() ? std::string{} : graph.at(id).name;
-            for (std::size_t begin = 0; begin < path.size();) {
-                candidates.try_emplace(path.substr(begin));
-                candidates.try_emplace(path.substr(begin, path.find('.', begin) - begin));
-                const std::size_t dot = path.find('.', begin);
-                begin = dot == std::string::npos ? path.size() : dot + 1;
-            }
-        }
-        std::vector<std::pair<std::size_t, std::string>> ranked;
-        for (auto &[part, picked] : candidates) {
-            picked = matches(part);
-            if (std::includes(operators.begin(), operators.end(), picked.begin(), picked.end()))
-                ranked.emplace_back(picked.size(), part);
-        }
-        std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) {
-            return a.first != b.first ? a.first > b.first : a.second.size() < b.second.size();
-        });
-        for (const auto &[count, part] : ranked) {
-            const auto &picked = candidates.at(part);
-            if (std::none_of(picked.begin(), picked.end(), [&](OperatorId id) { return left.contains(id); }))
-                continue;
-            parts.push_back(part);
-            for (const OperatorId id : picked)
-                left.erase(id);
-        }
-        for (const std::string &part : parts) {
-            out << YAML::BeginMap << YAML::Key << "name" << YAML::Value << torchNameOf(kind);
-            if (!part.empty())
-                out << YAML::Key << "parent_module" << YAML::Value << part;
-            out << YAML::Key << "allowed_partition_dims" << YAML::Value << YAML::Flow << YAML::BeginSeq;
-            for (const std::string &position : ways.first)
-                out << YAML::DoubleQuoted << position;
-            out << YAML::EndSeq << YAML::Key << "replica_allowed" << YAML::Value << ways.second
-                << YAML::EndMap;
-        }
-        if (!left.empty()) {
-            const OperatorId first = *left.begin();
-            result.notes.push_back("row " + std::to_string(wanted.at(first).row + 1)
-                + ": no part of a module's path tells '" + graph.at(first).name + "'"
-                + (left.size() > 1
-                        ? " and " + counted(static_cast<std::int64_t>(left.size()) - 1, "other operator")
-                        : "")
-                + " from others of its kind");
-        }
-    }
-    out << YAML::EndSeq;
-    result.yaml = out.c_str();
-    result.yaml += '\n';
-    return result;
+    return EntryWriter(table, model, deviceCount, axis).write();
 }
 
 } // namespace planloom

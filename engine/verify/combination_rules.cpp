@@ -35,7 +35,7 @@ std::string checkCombination(const ExecutionPlan &plan, const Specification &spe
     if (!combines && instruction.combination != Combination::Sum)
         return std::string(name) + " combines nothing, by no " + nameOf(instruction.combination);
     if (combines && tensor) {
-        const Combination expected = onceWeighed(specification.combination(tensor));
+        const Combination expected = onceWeighed(specification.at(tensor).combination);
         if (instruction.combination != expected)
             return std::string(name) + " takes the " + nameOf(instruction.combination) + " of the parts of '"
                 + plan.graph->at(tensor).name + "', which are combined by " + nameOf(expected);
@@ -74,7 +74,7 @@ std::string checkWeigh(const ExecutionPlan &plan, const Specification &specifica
     const std::string name = "'" + plan.graph->at(part.tensor).name + "'";
     if (!part.unweighed || part.summands->empty())
         return "weigh reads something of " + name + " that is no part of it as its operator made it";
-    const TensorId by = specification.weightTensor(part.tensor);
+    const TensorId by = specification.at(part.tensor).weightTensor;
     if (!by || own.tensor != by || all.tensor != by)
         return name + " is weighed by what is not its log-sum-exp";
     const IndexMask rows = rowsOf(*part.box, plan.graph->at(by).type.shape.size());
@@ -104,7 +104,7 @@ std::string checkMerge(const ExecutionPlan &plan, const Specification &specifica
     const Content &both = side.outputs[0];
     const Content &ofBoth = side.outputs[1];
     const std::string name = "'" + plan.graph->at(both.tensor).name + "'";
-    const TensorId by = specification.weightTensor(both.tensor);
+    const TensorId by = specification.at(both.tensor).weightTensor;
     if (!by || ofBoth.tensor != by)
         return name + " is merged by what is not its log-sum-exp";
     const IndexMask rows = rowsOf(*both.box, plan.graph->at(by).type.shape.size());
@@ -123,7 +123,7 @@ std::string checkMerge(const ExecutionPlan &plan, const Specification &specifica
     std::sort(all.begin(), all.end());
     if (std::adjacent_find(all.begin(), all.end()) != all.end())
         return "merge counts a part of " + name + " twice";
-    const std::int32_t count = specification.summandCount(both.tensor);
+    const std::int32_t count = specification.at(both.tensor).summandCount;
     if (all.front() < 0 || all.back() >= count)
         return "merge reads a part of " + name + " that there is not";
     if (static_cast<std::int32_t>(all.size()) == count)

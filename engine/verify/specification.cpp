@@ -81,27 +81,17 @@ std::string problemOfSlices(const ExecutionPlan &plan)
 
 } // namespace
 
-/// A summand whose parts do not together hold all that the parts of others do is zero in what they leave out.
-void Specification::noteReach(TensorId tensor, OperatorId op, std::size_t slot)
-{
-    std::map<std::int32_t, std::vector<IndexMask>> boxes;
-    for (const PartSpecification &part : m_parts[static_cast<std::size_t>(op.index)])
-        boxes[summandBase(op, slot) + part.outputs[slot].value.index].push_back(part.outputs[slot].index);
-    for (auto &[summand, made] : boxes)
-        m_reach[tensor][summand] = std::move(made);
-}
-
 bool Specification::isComplete(TensorId tensor, const SummandSet &summands, const IndexMask &box) const
 {
-    if (summands.empty() || static_cast<std::int32_t>(summands.size()) == summandCount(tensor))
+    if (summands.empty() || static_cast<std::int32_t>(summands.size()) == at(tensor).summandCount)
         return true;
-    const auto reach = m_reach.find(tensor);
-    for (std::int32_t summand = 0; summand < summandCount(tensor); ++summand) {
+    const auto &reach = at(tensor).reach;
+    for (std::int32_t summand = 0; summand < at(tensor).summandCount; ++summand) {
         if (std::find(summands.begin(), summands.end(), summand) != summands.end())
             continue;
-        if (reach == m_reach.end() || !reach->second.contains(summand))
+        if (!reach.contains(summand))
             return false;
-        for (const IndexMask &made : reach->second.at(summand))
+        for (const IndexMask &made : reach.at(summand))
             if (const auto both = intersection(made, box); both && elementCount(shapeOf(*both)) > 0)
                 return false;
     }
@@ -109,104 +99,121 @@ bool Specification::isComplete(TensorId tensor, const SummandSet &summands, cons
 }
 
 Specification::Specification(const ExecutionPlan &plan)
-    : m_combination(combinationsOf(*plan.graph))
-    , m_weightTensor(weightTensorsOf(*plan.graph))
+    : m_operators(plan.graph->operators.size())
+    , m_tensors(plan.graph->tensors.size())
     , m_types(*plan.graph, plan.precisions)
 {
     const Graph &graph = *plan.graph;
-    const std::size_t operators = graph.operators.size();
-    m_parts.resize(operators);
-    m_once.resize(operators);
-    m_summandBase.resize(operators);
-    m_inputMoves.resize(operators);
-    m_outputMoves.resize(operators);
-    m_inputShards.resize(operators);
-    m_outputShards.resize(operators);
-    m_summandCount.assign(graph.tensors.size(), 0);
-    m_made.assign(graph.tensors.size(), false);
-    m_update.assign(graph.tensors.size(), TensorId{});
-    m_replaced.assign(graph.tensors.size(), TensorId{});
-
+    const std::vector<Combination> combinations = combinationsOf(graph);
+    const std::vector<TensorId> weightTensors = weightTensorsOf(graph);
+    for (std::size_t t = 0; t < m_tensors.size(); ++t) {
+        m_tensors[t].combination = combinations[t];
+        m_tensors[t].weightTensor = weightTensors[t];
+    }
     const std::vector<bool> trained = trainedWeights(graph);
-    m_staleness.resize(operators);
-    for (std::size_t o = 0; o < operators; ++o) {
-        const Operator &op = graph.operators[o];
-        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-            m_staleness[o].push_back(
-                stalenessOf(op, slot, weightVersionsOf(plan, {static_cast<std::int32_t>(o)}), trained));
+    for (std::size_t o = 0; o < m_operators.size(); ++o) {
         const OperatorId id{static_cast<std::int32_t>(o)};
-        const Partition &partition = plan.partitions[o];
-        m_once[o] = op.direction == Direction::Optimizer || plan.batch.oncePerStep[o];
-        std::vector<Range> first;
-        std::vector<Range> last;
-        if (!m_once[o]) {
-            first = microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
-            last = microBatchRanges(plan.batch, graph, id, batchCuts(plan) - 1, batchCuts(plan));
-        }
-        const auto parts = static_cast<std::int32_t>(plan.placement[o].size());
-        const std::int32_t shards = unitParts(partition);
-        m_parts[o].reserve(static_cast<std::size_t>(parts));
-        for (std::int32_t p = 0; p < parts; ++p) {
-            PartViews views = partViews(graph, op, partition, p * shards, first);
-            m_parts[o].push_back({std::move(views.inputs), std::move(views.outputs)});
-        }
-        const PartViews later = partViews(graph, op, partition, 0, last);
-        std::vector<PartViews> byUnit; // of part 0
-        for (std::int32_t unit = 0; unit < shards; ++unit)
-            byUnit.push_back(partViews(graph, op, partition, unit, first));
-        const auto noteShards = [&](std::size_t slots, std::vector<TensorView> PartViews::*views,
-                                    std::vector<ShardSpecification> &list) {
-            for (std::size_t slot = 0; slot < slots; ++slot) {
-                std::vector<TensorView> ofSlot;
-                for (const PartViews &unit : byUnit)
-                    ofSlot.push_back((unit.*views)[slot]);
-                const auto shard = shardOf(ofSlot);
-                if (!shard && m_problem.empty())
-                    m_problem = "the units' shares of " + op.name + " do not lie side by side";
-                list.push_back(shard.value_or(ShardSpecification{}));
-            }
-        };
-        noteShards(op.inputs.size(), &PartViews::inputs, m_inputShards[o]);
-        noteShards(op.outputs.size(), &PartViews::outputs, m_outputShards[o]);
-        // They share the work out: what they make is theirs alone, or a summand.
-        for (ShardSpecification &made : m_outputShards[o])
-            made.partial = shards > 1 && made.dimension < 0;
-        const auto check = [&](TensorId tensor, const TensorView &a, const TensorView &b,
-                               std::vector<bool> &list) {
-            bool moves = false;
-            if (tensor && !movesWithTensor(plan, a, b, moves) && m_problem.empty())
-                m_problem = "micro-batches of " + op.name + " do not match those of " + graph.at(tensor).name;
-            list.push_back(moves);
-        };
-        for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
-            check(op.inputs[slot], m_parts[o][0].inputs[slot], later.inputs[slot], m_inputMoves[o]);
-        for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
-            check(op.outputs[slot], m_parts[o][0].outputs[slot], later.outputs[slot], m_outputMoves[o]);
-            m_summandBase[o].push_back(0);
-            if (!op.outputs[slot])
-                continue;
-            const auto tensor = static_cast<std::size_t>(op.outputs[slot].index);
-            m_summandBase[o].back() = m_summandCount[tensor];
-            m_summandCount[tensor] += m_parts[o][0].outputs[slot].value.count;
-            if (sliceCount(partition) > 1)
-                noteReach(op.outputs[slot], id, slot);
-            m_made[tensor] = true;
-            if (op.direction == Direction::Optimizer && graph.tensors[tensor].of)
-                // States carry the weight they belong to; which of them this one follows is told by the
-                // slots.
-                m_update[static_cast<std::size_t>(op.inputs[slot == 0 ? 0 : slot + 1].index)] =
-                    op.outputs[slot];
-        }
+        describe(plan, id);
+        for (std::size_t slot = 0; slot < m_operators[o].inputs.size(); ++slot)
+            m_operators[o].inputs[slot].staleness =
+                stalenessOf(graph.at(id), slot, weightVersionsOf(plan, id), trained);
+        noteOutputs(plan, id);
     }
     findEmptyParts(plan);
-    for (std::size_t t = 0; t < m_update.size(); ++t)
-        if (m_update[t])
-            m_replaced[static_cast<std::size_t>(m_update[t].index)] = {static_cast<std::int32_t>(t)};
+    for (std::size_t t = 0; t < m_tensors.size(); ++t) {
+        if (const TensorId update = m_tensors[t].update)
+            m_tensors[static_cast<std::size_t>(update.index)].replaced = {static_cast<std::int32_t>(t)};
+        m_tensors[t].summandCount = std::max(m_tensors[t].summandCount, 1);
+    }
+    noteProblem(problemOfSlices(plan));
+}
+
+void Specification::noteProblem(const std::string &problem)
+{
     if (m_problem.empty())
-        m_problem = problemOfSlices(plan);
-    for (std::int32_t &count : m_summandCount)
-        if (count == 0)
-            count = 1;
+        m_problem = problem;
+}
+
+/// Its parts, and how they lie in all units and micro-batches.
+void Specification::describe(const ExecutionPlan &plan, OperatorId id)
+{
+    const Graph &graph = *plan.graph;
+    const auto o = static_cast<std::size_t>(id.index);
+    const Operator &op = graph.at(id);
+    const Partition &partition = plan.partitions[o];
+    OperatorSpecification &own = m_operators[o];
+    own.oncePerStep = op.direction == Direction::Optimizer || plan.batch.oncePerStep[o];
+    own.inputs.resize(op.inputs.size());
+    own.outputs.resize(op.outputs.size());
+    std::vector<Range> first;
+    std::vector<Range> last;
+    if (!own.oncePerStep) {
+        first = microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
+        last = microBatchRanges(plan.batch, graph, id, batchCuts(plan) - 1, batchCuts(plan));
+    }
+    const auto parts = static_cast<std::int32_t>(plan.placement[o].size());
+    const std::int32_t shards = unitParts(partition);
+    own.parts.reserve(static_cast<std::size_t>(parts));
+    for (std::int32_t p = 0; p < parts; ++p) {
+        PartViews views = partViews(graph, op, partition, p * shards, first);
+        own.parts.push_back({std::move(views.inputs), std::move(views.outputs)});
+    }
+    std::vector<PartViews> byUnit; // of part 0
+    for (std::int32_t unit = 0; unit < shards; ++unit)
+        byUnit.push_back(partViews(graph, op, partition, unit, first));
+    const auto noteShards = [&](std::vector<TensorView> PartViews::*views,
+                                std::vector<SlotSpecification> &slots) {
+        for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+            std::vector<TensorView> ofSlot;
+            for (const PartViews &unit : byUnit)
+                ofSlot.push_back((unit.*views)[slot]);
+            const auto shard = shardOf(ofSlot);
+            if (!shard)
+                noteProblem("the units' shares of " + op.name + " do not lie side by side");
+            slots[slot].shard = shard.value_or(ShardSpecification{});
+        }
+    };
+    noteShards(&PartViews::inputs, own.inputs);
+    noteShards(&PartViews::outputs, own.outputs);
+    // They share the work out: what they make is theirs alone, or a summand.
+    for (SlotSpecification &made : own.outputs)
+        made.shard.partial = shards > 1 && made.shard.dimension < 0;
+    const PartViews later = partViews(graph, op, partition, 0, last);
+    const auto noteMoves = [&](const std::vector<TensorId> &tensors, const std::vector<TensorView> &before,
+                               const std::vector<TensorView> &after, std::vector<SlotSpecification> &slots) {
+        for (std::size_t slot = 0; slot < slots.size(); ++slot)
+            if (tensors[slot] && !movesWithTensor(plan, before[slot], after[slot], slots[slot].moves))
+                noteProblem(
+                    "micro-batches of " + op.name + " do not match those of " + graph.at(tensors[slot]).name);
+    };
+    noteMoves(op.inputs, own.parts[0].inputs, later.inputs, own.inputs);
+    noteMoves(op.outputs, own.parts[0].outputs, later.outputs, own.outputs);
+}
+
+/// What it makes of its tensors.
+void Specification::noteOutputs(const ExecutionPlan &plan, OperatorId id)
+{
+    const Operator &op = plan.graph->at(id);
+    OperatorSpecification &own = m_operators[static_cast<std::size_t>(id.index)];
+    const bool inSlices = sliceCount(plan.partitions[static_cast<std::size_t>(id.index)]) > 1;
+    for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
+        if (!op.outputs[slot])
+            continue;
+        TensorSpecification &tensor = m_tensors[static_cast<std::size_t>(op.outputs[slot].index)];
+        const std::int32_t base = tensor.summandCount;
+        own.outputs[slot].summandBase = base;
+        tensor.summandCount += own.parts[0].outputs[slot].value.count;
+        tensor.isMade = true;
+        // A summand whose parts do not together hold all that the parts of others do is zero in what they
+        // leave out.
+        for (const PartSpecification &part : own.parts)
+            if (inSlices)
+                tensor.reach[base + part.outputs[slot].value.index].push_back(part.outputs[slot].index);
+        // States carry the weight they belong to; which of them this one follows is told by the slots.
+        if (op.direction == Direction::Optimizer && plan.graph->at(op.outputs[slot]).of)
+            m_tensors[static_cast<std::size_t>(op.inputs[slot == 0 ? 0 : slot + 1].index)].update =
+                op.outputs[slot];
+    }
 }
 
 /// Parts of attentions that causality or a window leaves nothing to see, if all that they make are summands.
@@ -221,8 +228,8 @@ void Specification::findEmptyParts(const ExecutionPlan &plan)
         if (!sequences.areSplittable() || partCount(id) < 2 || batch == sequences.queries
             || batch == sequences.keys)
             continue;
-        const auto outer =
-            m_once[o] ? std::vector<Range>{} : microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
+        const auto outer = at(id).oncePerStep ? std::vector<Range>{}
+                                              : microBatchRanges(plan.batch, graph, id, 0, batchCuts(plan));
         for (std::int32_t p = 0; p < partCount(id); ++p) {
             const auto &outputs = part(id, p).outputs;
             bool summands = true;
@@ -236,7 +243,8 @@ void Specification::findEmptyParts(const ExecutionPlan &plan)
             m_seesNothing.insert({id, p});
             for (std::size_t slot = 0; slot < outputs.size(); ++slot)
                 if (outputs[slot].tensor)
-                    m_empty[{outputs[slot].tensor, summandBase(id, slot) + outputs[slot].value.index}]
+                    m_tensors[static_cast<std::size_t>(outputs[slot].tensor.index)]
+                        .empty[at(id).outputs[slot].summandBase + outputs[slot].value.index]
                         .push_back(outputs[slot].index);
         }
     }
@@ -244,8 +252,8 @@ void Specification::findEmptyParts(const ExecutionPlan &plan)
 
 bool Specification::addsNothing(TensorId tensor, const IndexMask &box, std::int32_t summand) const
 {
-    const auto found = m_empty.find({tensor, summand});
-    return found != m_empty.end()
+    const auto found = at(tensor).empty.find(summand);
+    return found != at(tensor).empty.end()
         && std::any_of(found->second.begin(), found->second.end(),
             [&](const IndexMask &empty) { return contains(empty, box); });
 }
@@ -259,7 +267,7 @@ bool Specification::holdsAs(
         return false;
     SummandSet all = said;
     if (all.empty())
-        for (std::int32_t summand = 0; summand < summandCount(tensor); ++summand)
+        for (std::int32_t summand = 0; summand < at(tensor).summandCount; ++summand)
             all.push_back(summand);
     return std::includes(all.begin(), all.end(), made.begin(), made.end())
         && std::all_of(all.begin(), all.end(), [&](std::int32_t summand) {

@@ -49,7 +49,7 @@ std::string typesOfCast(const ExecutionPlan &plan, const Specification &specific
         return what + " starts from a copy";
     // A value that was made wider than it is kept or sent comes back only where that is its way.
     const bool lost = input.dataType != kept && input.dataType != sent && output.dataType != kept;
-    const TensorId old = specification.replacedBy(tensor);
+    const TensorId old = specification.at(tensor).replaced;
     const bool asked = types.isRead(tensor, output.dataType) || output.dataType == kept
         || output.dataType == sent || (old && types.isRead(old, output.dataType));
     if (lost || !asked)

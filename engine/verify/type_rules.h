@@ -1,7 +1,6 @@
 #pragma once
 
-#include "engine/verify/instruction_rules.h"
-#include "engine/verify/specification.h"
+#include "engine/verify/content.h"
 
 #include <string>
 #include <vector>

@@ -50,11 +50,11 @@ std::string ValueParts::problem(const ExecutionPlan &plan, const Specification &
         const TensorId tensor = plan.graph->at(op).inputs[slot];
         const bool open = std::any_of(shares.begin(), shares.end(),
             [](const std::optional<Share> &share) { return share && !share->summands.empty(); });
-        if (open && onceWeighed(specification.combination(tensor)) != Combination::Sum)
+        if (open && onceWeighed(specification.at(tensor).combination) != Combination::Sum)
             return "the parts of " + plan.graph->at(op).name + " read parts of '"
                 + plan.graph->at(tensor).name + "' that are combined by "
-                + nameOf(specification.combination(tensor)) + " and do not add up to its value";
-        if (!addUp(shares, specification.summandCount(tensor)))
+                + nameOf(specification.at(tensor).combination) + " and do not add up to its value";
+        if (!addUp(shares, specification.at(tensor).summandCount))
             return "what the parts of " + plan.graph->at(op).name + " read of '" + plan.graph->at(tensor).name
                 + "' " + toString(box) + " does not add up to its value";
     }

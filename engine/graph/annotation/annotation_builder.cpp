@@ -129,8 +129,6 @@ Term AnnotationBuilder::compound(const DimensionList &factors)
     return term;
 }
 
-namespace {
-
 std::vector<Term> termsOf(const DimensionList &dimensions)
 {
     std::vector<Term> terms;
@@ -139,8 +137,6 @@ std::vector<Term> termsOf(const DimensionList &dimensions)
         terms.push_back(Term{{dimension}});
     return terms;
 }
-
-} // namespace
 
 void AnnotationBuilder::input(std::size_t slot, const DimensionList &dimensions)
 {

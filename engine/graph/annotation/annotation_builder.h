@@ -127,6 +127,19 @@ private:
     int m_nextLetter = 0;
 };
 
+/// A term for each of `dimensions`.
+std::vector<Term> termsOf(const DimensionList &dimensions);
+
+/// An identifier for each dimension of `shape`, but literals where `isWhole(i)` says so.
+template<typename Predicate>
+DimensionList literalsWhere(AnnotationBuilder &builder, const Shape &shape, Predicate &&isWhole)
+{
+    DimensionList list;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        list.push_back(isWhole(i) ? builder.literal(shape[i]) : builder.fresh(shape[i]));
+    return list;
+}
+
 /// An identifier for each dimension of `shape`, with `mark` where `marked(i)` says so.
 template<typename Predicate>
 DimensionList dimensionsWith(

@@ -3,10 +3,10 @@
 #include "engine/base/ids.h"
 #include "engine/graph/dimensions/batch_flow.h"
 #include "engine/graph/operators/catalogue.h"
+#include "engine/graph/operators/kind_entry.h"
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -23,6 +23,19 @@ std::int32_t cutDimension(const Annotation &annotation, const TensorTerms &terms
             return static_cast<std::int32_t>(i);
     }
     return -1;
+}
+
+/// Nothing is cut, and all is the same in every micro-batch.
+BatchInfo uncut(const Graph &graph, std::int64_t size, std::int64_t mostMicroBatches)
+{
+    BatchInfo info;
+    info.size = size;
+    info.mostMicroBatches = mostMicroBatches;
+    info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
+    info.tensorDimension.assign(graph.tensors.size(), -1);
+    info.operatorDimension.assign(graph.operators.size(), -1);
+    info.oncePerStep.assign(graph.operators.size(), false);
+    return info;
 }
 
 /// One attempt to run the step in micro-batches, given which inputs are cut.
@@ -81,12 +94,7 @@ public:
 private:
     bool pass()
     {
-        m_info = {};
-        m_info.size = m_size;
-        m_info.mostMicroBatches = m_size;
-        m_info.tensorRole.assign(m_graph.tensors.size(), BatchRole::Same);
-        m_info.tensorDimension.assign(m_graph.tensors.size(), -1);
-        m_info.operatorDimension.assign(m_graph.operators.size(), -1);
+        m_info = uncut(m_graph, m_size, m_size);
         m_info.oncePerStep = m_once;
         for (std::size_t i = 0; i < m_graph.inputs.size(); ++i) {
             if (m_cutInputs[i] >= 0)
@@ -252,14 +260,6 @@ private:
         return "size " + std::to_string(dimension.size) + " ('" + dimension.name + "')";
     }
 
-    /// True for a product that something is added to which `linearInputs` holds fixed.
-    static bool hasBias(const Operator &op)
-    {
-        const bool isProduct = op.kind == OperatorKind::Linear || op.kind == OperatorKind::Conv
-            || op.kind == OperatorKind::ConvTranspose;
-        return isProduct && op.inputs.size() > 2 && op.inputs[2].valid();
-    }
-
     /// True if the operator's outputs for a sum are the sum of its outputs for the summands.
     bool mayPassSummands(const Operator &op, bool batchDependent) const
     {
@@ -272,7 +272,8 @@ private:
         }
         if (op.kind == OperatorKind::Mul && summands.size() == 1)
             return true;
-        if (hasBias(op)) // which would be added once for each micro-batch
+        const bool hasBias = entryOf(op.kind).work.hasBias && op.inputs.size() > 2 && op.inputs[2].valid();
+        if (hasBias) // which would be added once for each micro-batch
             return false;
         // Jointly linear: a linear input that is the same in every micro-batch would be added once for each.
         std::vector<std::int32_t> linear;
@@ -474,14 +475,8 @@ private:
 /// The step in one piece: the only way where micro-batches would change the result.
 BatchInfo onePiece(const Graph &graph, std::int64_t size, std::string reason)
 {
-    BatchInfo info;
-    info.size = size;
-    info.mostMicroBatches = 1;
+    BatchInfo info = uncut(graph, size, 1);
     info.limitedBy = std::move(reason);
-    info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
-    info.tensorDimension.assign(graph.tensors.size(), -1);
-    info.operatorDimension.assign(graph.operators.size(), -1);
-    info.oncePerStep.assign(graph.operators.size(), false);
     for (std::size_t i = 0; i < graph.operators.size(); ++i)
         info.oncePerStep[i] = graph.operators[i].direction == Direction::Optimizer;
     for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -518,104 +513,7 @@ bool isSharedBySamples(const Graph &graph, const BatchInfo &info, TensorId input
     return whole * static_cast<double>(info.size) <= all;
 }
 
-/// What most inputs have as dimension `dimension`.
-BatchInput inputAlong(const Graph &graph, std::int32_t dimension)
-{
-    std::vector<std::int64_t> floating;
-    std::vector<std::int64_t> all;
-    for (const TensorId id : graph.inputs) {
-        const TensorType &type = graph.at(id).type;
-        if (type.shape.size() <= static_cast<std::size_t>(dimension))
-            continue;
-        all.push_back(type.shape[static_cast<std::size_t>(dimension)]);
-        if (isFloating(type.dataType))
-            floating.push_back(all.back());
-    }
-    if (all.empty())
-        return {dimension, 0};
-    if (!floating.empty()
-        && std::all_of(floating.begin(), floating.end(), [&](auto n) { return n == floating[0]; }))
-        return {dimension, floating[0]};
-    std::map<std::int64_t, std::int64_t> votes;
-    for (const std::int64_t extent : all)
-        ++votes[extent];
-    // max_element keeps the first of equals, so ties go to the first input.
-    return {dimension,
-        *std::max_element(all.begin(), all.end(), [&](auto a, auto b) { return votes[a] < votes[b]; })};
-}
-
-/// How many operators make something along what was followed.
-std::ptrdiff_t carriedBy(const Graph &graph, const BatchFlow &flow)
-{
-    return std::count_if(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
-        return op.direction == Direction::Forward
-            && std::any_of(op.outputs.begin(), op.outputs.end(),
-                [&](TensorId id) { return id && flow.places[at(id)].valid(); });
-    });
-}
-
-/// True if an operator sets what was followed against itself: queries against keys of an attention.
-bool isSetAgainstItself(const Operator &op, const BatchFlow &flow)
-{
-    std::optional<std::int32_t> first;
-    for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
-        if (!op.inputs[slot] || !flow.places[at(op.inputs[slot])].valid()
-            || op.annotation.inputs[slot].opaque)
-            continue;
-        const auto dimension = static_cast<std::size_t>(flow.places[at(op.inputs[slot])].dimension);
-        const auto factor = splittableFactor(op.annotation, op.annotation.inputs[slot].terms[dimension]);
-        if (factor && first && *first != *factor)
-            return true;
-        first = first ? first : factor;
-    }
-    return false;
-}
-
-/// True if an attention or a recurrence runs along what was followed.
-bool mixesAlong(const Graph &graph, const BatchFlow &flow)
-{
-    using enum OperatorKind;
-    return std::any_of(flow.obstacles.begin(), flow.obstacles.end(), [&](const BatchObstacle &each) {
-        const OperatorKind kind = graph.at(each.op).kind;
-        return kind == Attention || kind == Softmax || kind == Lstm || kind == Gru || kind == Rnn
-            || kind == CumSum;
-    }) || std::any_of(graph.operators.begin(), graph.operators.end(), [&](const Operator &op) {
-        return op.direction == Direction::Forward && isSetAgainstItself(op, flow);
-    });
-}
-
 } // namespace
-
-std::vector<std::int32_t> inputsAlong(const Graph &graph, const BatchInput &batch)
-{
-    std::vector<std::int32_t> dimensions;
-    for (const TensorId id : graph.inputs) {
-        const Shape &shape = graph.at(id).type.shape;
-        const auto dimension = static_cast<std::size_t>(batch.dimension);
-        const bool has = dimension < shape.size() && shape[dimension] == batch.size;
-        dimensions.push_back(has ? batch.dimension : -1);
-    }
-    return dimensions;
-}
-
-BatchInput batchInputOf(const Graph &graph)
-{
-    const BatchInput first = inputAlong(graph, 0);
-    const BatchInput second = inputAlong(graph, 1);
-    if (first.size <= 1 || second.size <= 1)
-        return first;
-    // What is attended along or recurs, again and again, is a sequence; beside it lie the samples.
-    const BatchFlow outer = followBatch(graph, inputsAlong(graph, first));
-    if (!mixesAlong(graph, outer))
-        return first;
-    const BatchFlow inner = followBatch(graph, inputsAlong(graph, second));
-    return carriedBy(graph, inner) >= carriedBy(graph, outer) && !mixesAlong(graph, inner) ? second : first;
-}
-
-std::int64_t batchSize(const Graph &graph)
-{
-    return inputAlong(graph, 0).size;
-}
 
 BatchInfo analyseBatch(const Graph &graph)
 {
@@ -652,14 +550,8 @@ BatchInfo analyseBatch(const Graph &graph)
 
 BatchInfo wholeBatchInfo(const Graph &graph)
 {
-    BatchInfo info;
+    BatchInfo info = uncut(graph, batchInputOf(graph).size, std::numeric_limits<std::int32_t>::max());
     info.wholeBatches = true;
-    info.size = batchInputOf(graph).size;
-    info.mostMicroBatches = std::numeric_limits<std::int32_t>::max();
-    info.tensorRole.assign(graph.tensors.size(), BatchRole::Same);
-    info.tensorDimension.assign(graph.tensors.size(), -1);
-    info.operatorDimension.assign(graph.operators.size(), -1);
-    info.oncePerStep.assign(graph.operators.size(), false);
     for (const TensorId input : graph.inputs)
         info.tensorRole[at(input)] = BatchRole::Local;
     for (std::size_t i = 0; i < graph.operators.size(); ++i) {

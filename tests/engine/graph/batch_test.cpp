@@ -1,6 +1,7 @@
 #include "engine/graph/annotation/partition.h"
 #include "engine/graph/dimensions/batch.h"
 #include "engine/graph/operators/catalogue.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -39,7 +40,7 @@ public:
         for (const std::string &input : inputs)
             op.inputs.push_back(m_ids.at(input));
         op.outputs = {m_ids.at(output)};
-        auto parsed = parseAnnotation(annotation, inputShapes(graph, op), outputShapes(graph, op));
+        auto parsed = parseAnnotation(annotation, shapesOf(graph, op.inputs), shapesOf(graph, op.outputs));
         EXPECT_TRUE(parsed) << describe(parsed.error());
         if (parsed)
             op.annotation = *parsed;
@@ -99,7 +100,7 @@ public:
             step.inputs = {id(weight.name), id(weight.name + ".grad")};
             step.outputs = {id(weight.name + ".new")};
             step.annotation =
-                *parseAnnotation("*, * -> *", inputShapes(graph, step), outputShapes(graph, step));
+                *parseAnnotation("*, * -> *", shapesOf(graph, step.inputs), shapesOf(graph, step.outputs));
             graph.operators.push_back(std::move(step));
         }
         const auto valid = validate(graph);

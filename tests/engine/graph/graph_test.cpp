@@ -1,5 +1,6 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/operators/catalogue.h"
+#include "tests/engine/graph/parts_for_tests.h"
 
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ OperatorId addOperator(Graph &graph, std::string name, OperatorKind kind, std::s
     op.inputs = std::move(inputs);
     op.outputs = std::move(outputs);
     op.scope = ScopeId{0};
-    auto parsed = parseAnnotation(annotation, inputShapes(graph, op), outputShapes(graph, op));
+    auto parsed = parseAnnotation(annotation, shapesOf(graph, op.inputs), shapesOf(graph, op.outputs));
     EXPECT_TRUE(parsed) << parsed.error().message;
     op.annotation = *parsed;
     graph.operators.push_back(std::move(op));
@@ -140,8 +141,8 @@ TEST(Graph, PathsJoinTheScopes)
 TEST(Graph, ShapesOfAbsentTensorsAreEmpty)
 {
     const Graph graph = trainedLinear();
-    EXPECT_EQ(inputShapes(graph, graph.operators[2]), (std::vector<Shape>{{}, {}, {}}));
-    EXPECT_EQ(outputShapes(graph, graph.operators[3]), (std::vector<Shape>{{}, {4, 2}}));
+    EXPECT_EQ(shapesOf(graph, graph.operators[2].inputs), (std::vector<Shape>{{}, {}, {}}));
+    EXPECT_EQ(shapesOf(graph, graph.operators[3].outputs), (std::vector<Shape>{{}, {4, 2}}));
 }
 
 TEST(Graph, AStepWithoutFaultsIsValid)

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "engine/graph/annotation/annotation.h"
-#include "engine/graph/attributes.h"
-#include "engine/graph/tensor.h"
+#include "engine/graph/graph.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +35,15 @@ inline Attribute list(Integers values)
 inline Attribute number(std::int64_t value)
 {
     return Attribute{value};
+}
+
+/// Shapes of tensors; empty for an id that names none.
+inline std::vector<Shape> shapesOf(const Graph &graph, const std::vector<TensorId> &tensors)
+{
+    std::vector<Shape> shapes;
+    for (TensorType &type : typesOf(graph, tensors))
+        shapes.push_back(std::move(type.shape));
+    return shapes;
 }
 
 /// The annotation, or a failed test.

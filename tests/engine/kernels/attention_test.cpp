@@ -3,6 +3,7 @@
 #include "engine/check/part_runner.h"
 #include "engine/graph/operators/attention.h"
 #include "engine/kernels/kernel.h"
+#include "tests/engine/kernels/output_of.h"
 
 #include <gtest/gtest.h>
 

@@ -4,6 +4,7 @@
 #include "engine/graph/operators/places.h"
 #include "engine/kernels/elements/narrow_float.h"
 #include "engine/kernels/kernel.h"
+#include "tests/engine/kernels/output_of.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include "engine/base/work_pool.h"
 #include "engine/check/part_runner.h"
+#include "tests/engine/kernels/output_of.h"
 
 #include <gtest/gtest.h>
 

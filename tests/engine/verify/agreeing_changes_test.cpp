@@ -1,5 +1,6 @@
 // Several fields of a plan changed so that they agree: nothing but what they mean is wrong.
 
+#include "engine/verify/communication_rules.h"
 #include "engine/verify/instruction_rules.h"
 #include "engine/verify/verify.h"
 #include "tests/engine/verify/verified_plans.h"

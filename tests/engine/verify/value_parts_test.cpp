@@ -118,7 +118,7 @@ std::string problemOf(const std::vector<std::pair<SummandSet, ValueMask>> &share
     ValueParts parts;
     const OperatorId addition{2};
     EXPECT_EQ(plan.graph->at(addition).name, "both");
-    EXPECT_EQ(specification.summandCount(plan.graph->at(addition).inputs[0]), 2);
+    EXPECT_EQ(specification.at(plan.graph->at(addition).inputs[0]).summandCount, 2);
     for (std::size_t i = 0; i < shares.size(); ++i)
         EXPECT_EQ(parts.note(plan, addition, 0, {},
                       {static_cast<std::int32_t>(i), static_cast<std::int32_t>(shares.size())},

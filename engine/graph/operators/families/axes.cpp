@@ -119,9 +119,8 @@ std::string annotateOneHot(const AnnotateCall &call, AnnotationBuilder &builder)
 std::string annotateAxisFrozen(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
-    DimensionList x;
-    for (std::size_t i = 0; i < call.inRank(0); ++i)
-        x.push_back(builder.fresh(call.in(0)[i], i == axis ? kFrozen : DimensionMark::Spatial));
+    const DimensionList x =
+        dimensionsWith(builder, call.in(0), kFrozen, [axis](std::size_t i) { return i == axis; });
     builder.input(0, x);
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
         DimensionList y = x;
@@ -134,14 +133,9 @@ std::string annotateAxisFrozen(const AnnotateCall &call, AnnotationBuilder &buil
 
 std::string annotateTrilu(const AnnotateCall &call, AnnotationBuilder &builder)
 {
-    using enum OperatorKind;
-    DimensionList x;
-    const std::size_t rank = call.inRank(0);
-    for (std::size_t i = 0; i < rank; ++i) {
-        // The diagonal ties rows and columns together; EyeLike is nothing but that.
-        const bool tied = call.kind == EyeLike || i + 2 >= rank;
-        x.push_back(builder.fresh(call.in(0)[i], tied ? kFrozen : DimensionMark::Spatial));
-    }
+    // The diagonal ties rows and columns together; EyeLike is nothing but that.
+    const DimensionList x = dimensionsWith(builder, call.in(0), kFrozen,
+        [&](std::size_t i) { return call.kind == OperatorKind::EyeLike || i + 2 >= call.inRank(0); });
     builder.input(0, x);
     builder.output(0, x);
     return {};
@@ -171,9 +165,8 @@ std::string annotateReverseSequence(const AnnotateCall &call, AnnotationBuilder 
     const auto time = static_cast<std::size_t>(call.attributes.integer("time_axis"));
     if (batch >= call.inRank(0) || time >= call.inRank(0))
         return misshapen(call);
-    DimensionList x;
-    for (std::size_t i = 0; i < call.inRank(0); ++i)
-        x.push_back(builder.fresh(call.in(0)[i], i == time ? kFrozen : DimensionMark::Spatial));
+    const DimensionList x =
+        dimensionsWith(builder, call.in(0), kFrozen, [time](std::size_t i) { return i == time; });
     builder.input(0, x);
     builder.input(1, DimensionList{x[batch]});
     builder.output(0, x);

@@ -126,9 +126,7 @@ std::string annotateChannelNorm(const AnnotateCall &call, AnnotationBuilder &bui
         statistic                       ? kReduce
             : call.kind == InstanceNorm ? kFrozen
                                         : spatial);
-    std::vector<Term> terms;
-    for (const std::int32_t dimension : x)
-        terms.push_back(Term{{dimension}});
+    std::vector<Term> terms = termsOf(x);
     Term channels = terms[1];
     std::vector<Term> statistics{channels};
     if (groups > 0) { // each of its own channels

@@ -149,6 +149,16 @@ std::string misranked(const AnnotateCall &call)
     return std::string(nameOf(call.kind)) + "'s tensors do not have the ranks that places need";
 }
 
+/// x, but what `indices` have in place of dimension `axis`.
+DimensionList picked(const DimensionList &x, std::size_t axis, const DimensionList &indices)
+{
+    const auto position = x.begin() + static_cast<std::ptrdiff_t>(axis);
+    DimensionList y(x.begin(), position);
+    y.insert(y.end(), indices.begin(), indices.end());
+    y.insert(y.end(), position + 1, x.end());
+    return y;
+}
+
 /// (x [.. (g i) ..], places [j.. (g c)]) -> [.. j.. (g c) ..]
 std::string annotateGatherPlaces(const AnnotateCall &call, AnnotationBuilder &builder)
 {
@@ -157,15 +167,10 @@ std::string annotateGatherPlaces(const AnnotateCall &call, AnnotationBuilder &bu
         return misranked(call);
     const auto grouped = static_cast<std::size_t>(call.attributes.integer("grouped"));
     const std::int32_t group = builder.fresh(call.attributes.integer("groups", 1));
-    DimensionList x;
-    for (std::size_t d = 0; d < call.inRank(0); ++d)
-        x.push_back(d == axis ? builder.literal(call.in(0)[d]) : builder.fresh(call.in(0)[d]));
-    DimensionList indices;
-    for (std::size_t d = 0; d < call.inRank(1); ++d)
-        indices.push_back(d == grouped ? builder.literal(call.in(1)[d]) : builder.fresh(call.in(1)[d]));
-    DimensionList y(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(axis));
-    y.insert(y.end(), indices.begin(), indices.end());
-    y.insert(y.end(), x.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.end());
+    const DimensionList x = literalsWhere(builder, call.in(0), [axis](std::size_t d) { return d == axis; });
+    const DimensionList indices =
+        literalsWhere(builder, call.in(1), [grouped](std::size_t d) { return d == grouped; });
+    const DimensionList y = picked(x, axis, indices);
     builder.input(0, termsInGroups(builder, x, axis, group));
     builder.input(1, termsInGroups(builder, indices, grouped, group));
     builder.output(0, termsInGroups(builder, y, axis + grouped, group));
@@ -194,16 +199,16 @@ std::string annotatePlacesND(const AnnotateCall &call, AnnotationBuilder &builde
         else
             places.push_back(builder.fresh(call.in(1)[d], scatters ? kReduce : DimensionMark::Spatial));
     }
-    DimensionList picked = places;
-    picked.insert(picked.end(), slice.begin(), slice.end());
+    DimensionList updates = places;
+    updates.insert(updates.end(), slice.begin(), slice.end());
     places.push_back(builder.literal(call.in(1).back()));
     const DimensionList x = literalsBefore(builder, whole, named, slice);
     builder.input(0, termsInGroups(builder, x, 0, group));
     builder.input(1, termsInGroups(builder, places, grouped, group));
     if (scatters)
-        builder.input(2, termsInGroups(builder, picked, grouped, group));
+        builder.input(2, termsInGroups(builder, updates, grouped, group));
     builder.output(
-        0, scatters ? termsInGroups(builder, x, 0, group) : termsInGroups(builder, picked, grouped, group));
+        0, scatters ? termsInGroups(builder, x, 0, group) : termsInGroups(builder, updates, grouped, group));
     if (scatters && isFloating(call.inputs[0].dataType) && adds)
         builder.linear({0, 2});
     return {};
@@ -218,10 +223,8 @@ std::string annotateNonZero(const AnnotateCall &call, AnnotationBuilder &builder
         || call.outRank(0) != static_cast<std::size_t>(kept) + 2)
         return misranked(call);
     const std::int32_t group = builder.fresh(call.attributes.integer("groups", 1));
-    DimensionList x;
-    for (std::size_t d = 0; d < call.inRank(0); ++d)
-        x.push_back(d < static_cast<std::size_t>(kept) ? builder.fresh(call.in(0)[d])
-                                                       : builder.literal(call.in(0)[d]));
+    const DimensionList x = literalsWhere(
+        builder, call.in(0), [kept](std::size_t d) { return d >= static_cast<std::size_t>(kept); });
     DimensionList y(x.begin(), x.begin() + kept);
     y.push_back(builder.literal(call.out(0)[static_cast<std::size_t>(kept)]));
     y.push_back(builder.literal(call.out(0).back()));
@@ -234,21 +237,15 @@ std::string annotateGather(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     if (hasPlaces(call.attributes))
         return annotateGatherPlaces(call, builder);
-    const std::int64_t axis = call.attributes.integer("axis");
-    if (axis < 0 || static_cast<std::size_t>(axis) >= call.inRank(0))
+    const auto axis = static_cast<std::size_t>(call.attributes.integer("axis"));
+    if (axis >= call.inRank(0))
         return misshapen(call);
-    DimensionList x;
-    for (std::size_t i = 0; i < call.inRank(0); ++i) {
-        x.push_back(builder.fresh(
-            call.in(0)[i], i == static_cast<std::size_t>(axis) ? kFrozen : DimensionMark::Spatial));
-    }
+    const DimensionList x =
+        dimensionsWith(builder, call.in(0), kFrozen, [axis](std::size_t i) { return i == axis; });
     const DimensionList indices = builder.freshAll(call.in(1));
-    DimensionList y(x.begin(), x.begin() + axis);
-    y.insert(y.end(), indices.begin(), indices.end());
-    y.insert(y.end(), x.begin() + axis + 1, x.end());
     builder.input(0, x);
     builder.input(1, indices);
-    builder.output(0, y);
+    builder.output(0, picked(x, axis, indices));
     if (isFloatingCall(call))
         builder.linear({0});
     return {};
@@ -308,12 +305,9 @@ std::string annotateGatherND(const AnnotateCall &call, AnnotationBuilder &builde
     const std::int64_t named = batch + call.in(1).back();
     if (call.in(1).back() < 0 || named < 0 || static_cast<std::size_t>(named) > call.inRank(0))
         return misshapen(call);
-    DimensionList x;
-    for (std::size_t i = 0; i < call.inRank(0); ++i) {
-        const auto position = static_cast<std::int64_t>(i);
-        x.push_back(position < batch || position >= named ? builder.fresh(call.in(0)[i])
-                                                          : builder.literal(call.in(0)[i]));
-    }
+    const DimensionList x = literalsWhere(builder, call.in(0), [=](std::size_t i) {
+        return static_cast<std::int64_t>(i) >= batch && static_cast<std::int64_t>(i) < named;
+    });
     DimensionList y(x.begin(), x.begin() + batch);
     for (std::size_t i = static_cast<std::size_t>(batch); i + 1 < call.inRank(1); ++i)
         y.push_back(builder.fresh(call.in(1)[i]));
@@ -336,11 +330,8 @@ std::string annotateScatterND(const AnnotateCall &call, AnnotationBuilder &build
         || static_cast<std::size_t>(call.in(1).back()) > call.inRank(0))
         return misshapen(call);
     const std::int64_t named = call.in(1).back();
-    DimensionList x;
-    for (std::size_t i = 0; i < call.inRank(0); ++i) {
-        x.push_back(static_cast<std::int64_t>(i) >= named ? builder.fresh(call.in(0)[i])
-                                                          : builder.literal(call.in(0)[i]));
-    }
+    const DimensionList x = literalsWhere(
+        builder, call.in(0), [named](std::size_t i) { return static_cast<std::int64_t>(i) < named; });
     const DimensionList indices = builder.literals(call.in(1));
     DimensionList updates(indices.begin(), indices.end() - 1);
     updates.insert(updates.end(), x.begin() + named, x.end());

@@ -378,12 +378,6 @@ std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder)
         return list;
     };
     const auto place = static_cast<std::size_t>(axis);
-    const auto termsOf = [&](const Shape &shape) {
-        std::vector<Term> terms;
-        for (const std::int32_t dimension : along(shape))
-            terms.push_back(Term{{dimension}});
-        return terms;
-    };
     const auto [largest, before] = call.kind == OperatorKind::Concat && call.outRank(0) == call.inRank(0)
         ? largestJoined(call, place)
         : std::pair<std::int32_t, std::int64_t>{-1, 0};
@@ -395,14 +389,14 @@ std::string annotateJoined(const AnnotateCall &call, AnnotationBuilder &builder)
     for (std::size_t slot = 0; slot < call.inputs.size(); ++slot) {
         if (!call.has(slot))
             continue;
-        std::vector<Term> terms = termsOf(call.in(slot));
+        std::vector<Term> terms = termsOf(along(call.in(slot)));
         if (static_cast<std::int32_t>(slot) == largest && place < terms.size())
             terms[place] = pieces.elements;
         builder.input(slot, std::move(terms));
         all.push_back(static_cast<std::int32_t>(slot));
     }
     for (std::size_t slot = 0; slot < call.outputs.size(); ++slot) {
-        std::vector<Term> terms = termsOf(call.out(slot));
+        std::vector<Term> terms = termsOf(along(call.out(slot)));
         if (largest >= 0 && place < terms.size())
             terms[place] = pieces.windows;
         builder.output(slot, std::move(terms));

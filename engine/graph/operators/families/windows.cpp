@@ -193,12 +193,6 @@ std::pair<std::vector<Term>, std::vector<Term>> windowTerms(
     return {std::move(in), std::move(out)};
 }
 
-void appendTerms(std::vector<Term> &terms, const DimensionList &dimensions)
-{
-    for (const std::int32_t dimension : dimensions)
-        terms.push_back(Term{{dimension}});
-}
-
 std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &builder)
 {
     const Shape &x = call.in(0);
@@ -224,7 +218,8 @@ std::string annotateConvolution(const AnnotateCall &call, AnnotationBuilder &bui
     input.insert(input.end(), spatialIn.begin(), spatialIn.end());
     std::vector<Term> weight = call.kind == OperatorKind::Conv ? std::vector<Term>{channelsOut, Term{{c}}}
                                                                : std::vector<Term>{channelsIn, Term{{o}}};
-    appendTerms(weight, builder.literals(kernel));
+    const auto ofKernel = termsOf(builder.literals(kernel));
+    weight.insert(weight.end(), ofKernel.begin(), ofKernel.end());
     std::vector<Term> output{Term{{n}}, channelsOut};
     output.insert(output.end(), spatialOut.begin(), spatialOut.end());
     builder.input(0, std::move(input));
@@ -241,8 +236,7 @@ std::string annotatePooling(const AnnotateCall &call, AnnotationBuilder &builder
     if (x.size() < 3 || call.outRank(0) != x.size())
         return std::string(nameOf(call.kind)) + " needs input and output of equal rank, at least 3";
     const auto [spatialIn, spatialOut] = windowTerms(call, builder, call.attributes.integers("kernel_shape"));
-    std::vector<Term> in;
-    appendTerms(in, {builder.named("n", x[0]), builder.named("c", x[1])});
+    std::vector<Term> in = termsOf({builder.named("n", x[0]), builder.named("c", x[1])});
     std::vector<Term> out = in;
     in.insert(in.end(), spatialIn.begin(), spatialIn.end());
     out.insert(out.end(), spatialOut.begin(), spatialOut.end());
