@@ -46,8 +46,8 @@ struct RunEvent {
 
 /// @return InvalidInput for an event that cannot have been written by a runner
 Result<RunEvent> runEventIn(const nlohmann::json &event);
-/// The same of a line. Never fails: what cannot be read is an event without type. Reading may take long (spans
-/// of a whole step): for a worker.
+/// The same of a line. Never fails: what cannot be read is an event without type. Reading may take long
+/// (spans of a whole step): for a worker.
 RunEvent readRunEvent(std::string_view line);
 
 } // namespace planloom
