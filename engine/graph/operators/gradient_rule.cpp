@@ -36,8 +36,8 @@ GradientRule gradientRule(const Graph &graph, const Operator &forward, const std
     if (!isFloatingSlot(graph, forward.outputs, 0))
         return rule;
     const GradientNeeds &ofKind = entryOf(forward.kind).gradients;
-    const Needs own = ofKind.of ? ofKind.of(forward) : Needs{};
-    const Needs &needs = ofKind.of ? own : ofKind.all;
+    const NeedsOfInputs own = ofKind.of ? ofKind.of(forward) : NeedsOfInputs{};
+    const NeedsOfInputs &needs = ofKind.of ? own : ofKind.all;
     for (std::size_t slot = 0; slot < std::min(forward.inputs.size(), needs.size()); ++slot) {
         if (!isFloatingSlot(graph, forward.inputs, slot) || !needs[slot])
             continue;

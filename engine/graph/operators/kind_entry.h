@@ -32,14 +32,14 @@ constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
 /// What the gradient of one input is made from, besides the gradients of the outputs: forward inputs and
 /// outputs by slot. Shapes are no need: they come with the gradients' own buffers.
-struct Need {
+struct NeedOfInput {
     std::vector<std::size_t> inputs{};
     std::vector<std::size_t> outputs{};
 };
 
 /// By input, given that it is floating; nothing, or no entry, where the outputs do not depend continuously on
 /// it, or it is held fixed.
-using Needs = std::vector<std::optional<Need>>;
+using NeedsOfInputs = std::vector<std::optional<NeedOfInput>>;
 
 using TypesRule = TypesOutcome (*)(const InferCall &call);
 
@@ -55,8 +55,9 @@ struct SplitRule {
 };
 
 struct GradientNeeds {
-    Needs all{};
-    Needs (*of)(const Operator &op) = nullptr; ///< In place of `all`, where it depends on the operator.
+    NeedsOfInputs all{};
+    NeedsOfInputs (*of)(
+        const Operator &op) = nullptr; ///< In place of `all`, where it depends on the operator.
 };
 
 /// Floating-point operations (multiply and add are two): so many for each of what `count` counts.

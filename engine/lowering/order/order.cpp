@@ -252,9 +252,10 @@ private:
                 runs[item].waitingFor = 1; // for ever: its leader runs
             } else if (pairs.isPair(item)) {
                 const auto &others = queueSets[items.positionOfItem(pairs.besideOf(item))];
-                queueSets.push_back(queueSets[set]);
-                queueSets.back().insert(queueSets.back().end(), others.begin(), others.end());
-                set = queueSets.size() - 1;
+                std::vector<std::int32_t> both = queueSets[set];
+                both.insert(both.end(), others.begin(), others.end());
+                set = queueSets.size();
+                queueSets.push_back(std::move(both));
             }
             runs[item].queues = static_cast<std::int32_t>(set);
         }

@@ -187,20 +187,20 @@ std::vector<KindEntry> axisKinds()
     constexpr auto kMovement = OperatorCategory::Movement;
     constexpr auto kReduction = OperatorCategory::Reduction;
     constexpr auto kWhole = DimensionLock::Whole;
-    const GradientNeeds nothing{{Need{}}};
+    const GradientNeeds nothing{{NeedOfInput{}}};
     const KindMarks declared{.isDeclared = true};
     return {
         {OneHot, "OneHot", kMovement, {}, inferOneHot, {annotateOneHot}},
         {TopK, "TopK", kReduction, {}, inferTopK, {annotateAxisFrozen, DimensionLock::Along},
-            {{Need{{}, {1}}}}, {8, firstInput}},
+            {{NeedOfInput{{}, {1}}}}, {8, firstInput}},
         {CumSum, "CumSum", kReduction, {}, inferCumSum, {annotateAxisFrozen, DimensionLock::Steps, {0}},
             nothing, {1, firstInput}},
         {Trilu, "Trilu", kMovement, {}, inferTrilu, {annotateTrilu, kWhole, {0}}, nothing},
         {GridSample, "GridSample", kMovement, {2, 2}, inferGridSample,
-            {annotateGridSample, DimensionLock::LookedUp, {0}}, {{Need{{1}}, Need{{0, 1}}}},
+            {annotateGridSample, DimensionLock::LookedUp, {0}}, {{NeedOfInput{{1}}, NeedOfInput{{0, 1}}}},
             {8, firstOutput}},
         {ReverseSequence, "ReverseSequence", kMovement, {2, 2}, inferReverseSequence,
-            {annotateReverseSequence, kWhole, {0}}, {{Need{{1}}}}},
+            {annotateReverseSequence, kWhole, {0}}, {{NeedOfInput{{1}}}}},
         {EyeLike, "EyeLike", kMovement, {}, inferEyeLike, {annotateTrilu}, {}, {}, declared},
         {Range, "Range", kMovement, {0, 0}, inferRange, {annotateMade}, {}, {}, declared},
         {Fill, "Fill", kMovement, {0, 0}, inferFill, {annotateMade}, {}, {}, declared},

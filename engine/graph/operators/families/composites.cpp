@@ -283,15 +283,15 @@ double rotaryGradients(const WorkShapes &shapes, double /*forward*/)
 
 // --- gradients, entries
 
-Needs needsOfAttention(const Operator &op)
+NeedsOfInputs needsOfAttention(const Operator &op)
 {
-    Need ofValues{{0, 1}, {1, 2}}; // asks neither for them nor for y
+    NeedOfInput ofValues{{0, 1}, {1, 2}}; // asks neither for them nor for y
     for (std::size_t mask = 3; mask < op.inputs.size(); ++mask)
         ofValues.inputs.push_back(mask);
-    Need others = ofValues;
+    NeedOfInput others = ofValues;
     others.inputs.push_back(2);
     others.outputs.push_back(0);
-    Needs needs(std::max<std::size_t>(op.inputs.size(), 3), others);
+    NeedsOfInputs needs(std::max<std::size_t>(op.inputs.size(), 3), others);
     needs[2] = ofValues;
     return needs;
 }
@@ -302,13 +302,13 @@ std::vector<KindEntry> compositeKinds()
 {
     using enum OperatorKind;
     constexpr auto kRecurrent = OperatorCategory::Recurrent;
-    const Need all{{0, 1, 2, 3, 4, 5, 6, 7}}; // every sequence is run again
+    const NeedOfInput all{{0, 1, 2, 3, 4, 5, 6, 7}}; // every sequence is run again
     const GradientNeeds recurrent{{all, all, all, all, std::nullopt, all, all, all}}; // not of their lengths
     const SplitRule stepByStep{annotateRecurrent, DimensionLock::Steps};
     const WorkRule steps{1, recurrentFlops};
     return {
         {Rotary, "Rotary", OperatorCategory::Elementwise, {3, 3}, inferRotary, {annotateRotary},
-            {{Need{{1, 2}}, Need{{0}}, Need{{0}}}}, {3, firstOutput, rotaryGradients}},
+            {{NeedOfInput{{1, 2}}, NeedOfInput{{0}}, NeedOfInput{{0}}}}, {3, firstOutput, rotaryGradients}},
         // Output 1 has the log-sum-exp of each row of scores.
         {Attention, "Attention", OperatorCategory::Attention, {3, kAnyNumber}, inferAttention,
             {annotateAttention, DimensionLock::WithinHead, {}, "ghrstef"}, {{}, needsOfAttention},

@@ -122,9 +122,9 @@ std::string annotateElementwise(const AnnotateCall &call, AnnotationBuilder &bui
     return {};
 }
 
-Needs needsOfIdentity(const Operator &op)
+NeedsOfInputs needsOfIdentity(const Operator &op)
 {
-    return op.attributes.integer("detached") == 0 ? Needs{Need{}} : Needs{};
+    return op.attributes.integer("detached") == 0 ? NeedsOfInputs{NeedOfInput{}} : NeedsOfInputs{};
 }
 
 double perWantedElement(const WorkShapes &shapes, double forward)
@@ -161,11 +161,11 @@ std::vector<KindEntry> elementwiseKinds()
 {
     using enum OperatorKind;
     const GradientNeeds none{}; // not continuous
-    const GradientNeeds nothing{{Need{}}};
-    const GradientNeeds input{{Need{{0}}}};
-    const GradientNeeds output{{Need{{}, {0}}}};
-    const GradientNeeds nothingOfBoth{{Need{}, Need{}}};
-    const GradientNeeds both{{Need{{0, 1}}, Need{{0, 1}}}};
+    const GradientNeeds nothing{{NeedOfInput{}}};
+    const GradientNeeds input{{NeedOfInput{{0}}}};
+    const GradientNeeds output{{NeedOfInput{{}, {0}}}};
+    const GradientNeeds nothingOfBoth{{NeedOfInput{}, NeedOfInput{}}};
+    const GradientNeeds both{{NeedOfInput{{0, 1}}, NeedOfInput{{0, 1}}}};
 
     std::vector<KindEntry> kinds;
     appendKinds(kinds, OperatorCategory::Elementwise, 1,
@@ -193,9 +193,10 @@ std::vector<KindEntry> elementwiseKinds()
     appendKinds(kinds, OperatorCategory::Elementwise, 2,
         {{Add, "Add", 1, nothingOfBoth, typesOfNumbers, {0, 1}},
             {Sub, "Sub", 1, nothingOfBoth, typesOfNumbers, {0, 1}},
-            {Mul, "Mul", 1, {{Need{{1}}, Need{{0}}}}, typesOfNumbers, {0}},
-            {Div, "Div", 4, {{Need{{1}}, Need{{0, 1}}}}, typesOfNumbers, {0}},
-            {Pow, "Pow", 10, both, typesOfNumbers}, {Mod, "Mod", 4, {{Need{}, Need{{0, 1}}}}, typesOfNumbers},
+            {Mul, "Mul", 1, {{NeedOfInput{{1}}, NeedOfInput{{0}}}}, typesOfNumbers, {0}},
+            {Div, "Div", 4, {{NeedOfInput{{1}}, NeedOfInput{{0, 1}}}}, typesOfNumbers, {0}},
+            {Pow, "Pow", 10, both, typesOfNumbers},
+            {Mod, "Mod", 4, {{NeedOfInput{}, NeedOfInput{{0, 1}}}}, typesOfNumbers},
             {Min, "Min", 1, both, typesOfNumbers}, {Max, "Max", 1, both, typesOfNumbers},
             {And, "And", 1, none, typesOfLogic}, {Or, "Or", 1, none, typesOfLogic},
             {Xor, "Xor", 1, none, typesOfLogic}, {Equal, "Equal", 1, none, typesOfComparison},
@@ -208,7 +209,7 @@ std::vector<KindEntry> elementwiseKinds()
             {BitwiseXor, "BitwiseXor", 1, none, typesOfBits}});
     appendKinds(kinds, OperatorCategory::Activation, 2, {{PRelu, "PRelu", 1, both, typesOfSlope}});
     appendKinds(kinds, OperatorCategory::Elementwise, 3,
-        {{Where, "Where", 1, {{std::nullopt, Need{{0}}, Need{{0}}}}, typesOfWhere, {1, 2}}});
+        {{Where, "Where", 1, {{std::nullopt, NeedOfInput{{0}}, NeedOfInput{{0}}}}, typesOfWhere, {1, 2}}});
     return kinds;
 }
 

@@ -179,15 +179,17 @@ std::vector<KindEntry> lossKinds()
     constexpr auto kWhole = DimensionLock::Whole;
     return {
         {CrossEntropy, "CrossEntropy", kLoss, {2, 3}, inferLoss, {annotateLoss, kClasses, {}, "nc"},
-            {{Need{{0, 1, 2}}}}, {14, firstInput}, {.words = "cross-entropy", .statistics = {0}}},
+            {{NeedOfInput{{0, 1, 2}}}}, {14, firstInput}, {.words = "cross-entropy", .statistics = {0}}},
         // A sum of elements; labels and weights are held fixed.
         {NegativeLogLikelihood, "NegativeLogLikelihood", kLoss, {2, 3}, inferLoss,
-            {annotateLoss, kClasses, {0}, "nc"}, {{Need{{1, 2}}}}, {2, secondInput}, {.statistics = {0}}},
+            {annotateLoss, kClasses, {0}, "nc"}, {{NeedOfInput{{1, 2}}}}, {2, secondInput},
+            {.statistics = {0}}},
         {ClassStatistics, "ClassStatistics", kLoss, {2, 2}, inferClassStatistics,
-            {annotateClassStatistics, kWhole, {}, "nc"}, {{Need{{0, 1}, {0}}}}, {14, firstInput},
+            {annotateClassStatistics, kWhole, {}, "nc"}, {{NeedOfInput{{0, 1}, {0}}}}, {14, firstInput},
             {.words = "cross-entropy", .statistics = {0, 1}}},
         {ClassLoss, "ClassLoss", kLoss, {3, 4}, inferClassLoss, {annotateClassLoss, kWhole, {}, "nc"},
-            {{Need{{2, 3}}, Need{{2, 3}}}}, {2, secondInput}, {.words = "cross-entropy", .statistics = {0}}},
+            {{NeedOfInput{{2, 3}}, NeedOfInput{{2, 3}}}}, {2, secondInput},
+            {.words = "cross-entropy", .statistics = {0}}},
         {CountValid, "CountValid", kLoss, {1, 2}, inferCountValid, {annotateCountValid, kWhole, {}, "nc"}, {},
             {2, firstInput}, {.statistics = {0}}},
     };

@@ -180,16 +180,18 @@ std::vector<KindEntry> normKinds()
     const SplitRule ofSamples{annotateChannelNorm, kStatistics, {}, kLetters};
     const SplitRule fromAxis{annotateFromAxis, kStatistics};
     const SplitRule alongAxis{annotateAlongAxis, DimensionLock::Reduced};
-    const GradientNeeds affine{{Need{{0, 1}}, Need{{0}}, Need{}}}; // (x, scale, bias)
-    const GradientNeeds output{{Need{{}, {0}}}};
-    const GradientNeeds input{{Need{{0}}}};
+    const GradientNeeds affine{{NeedOfInput{{0, 1}}, NeedOfInput{{0}}, NeedOfInput{}}}; // (x, scale, bias)
+    const GradientNeeds output{{NeedOfInput{{}, {0}}}};
+    const GradientNeeds input{{NeedOfInput{{0}}}};
     return {
         {BatchMean, "BatchMean", kNorm, {}, inferChannelNorm, {annotateChannelNorm, kWhole, {0}, kLetters},
-            {{Need{}}}, perElement(1), {.statistics = {0}}},
+            {{NeedOfInput{}}}, perElement(1), {.statistics = {0}}},
         {BatchVariance, "BatchVariance", kNorm, {2, 2}, inferChannelNorm, channels,
-            {{Need{{0, 1}}, Need{{0, 1}}}}, perElement(3), {.statistics = {0}}},
+            {{NeedOfInput{{0, 1}}, NeedOfInput{{0, 1}}}}, perElement(3), {.statistics = {0}}},
         {BatchNormalize, "BatchNormalize", kNorm, {5, 5}, inferChannelNorm, channels,
-            {{Need{{2, 3}}, Need{{2, 3}}, Need{{0, 1, 2, 3}}, Need{{0, 1, 2}}, Need{}}}, perElement(4)},
+            {{NeedOfInput{{2, 3}}, NeedOfInput{{2, 3}}, NeedOfInput{{0, 1, 2, 3}}, NeedOfInput{{0, 1, 2}},
+                NeedOfInput{}}},
+            perElement(4)},
         {InstanceNorm, "InstanceNorm", kNorm, {3, 3}, inferChannelNorm, ofSamples, affine, perElement(8)},
         {LayerNorm, "LayerNorm", kNorm, {1, 3}, inferFromAxis, fromAxis, affine, perElement(8),
             {.words = "layer norm"}},

@@ -345,13 +345,13 @@ std::string annotateScatterND(const AnnotateCall &call, AnnotationBuilder &build
 // --- gradients, entries
 
 /// (x, indices, updates)
-Needs needsOfScatter(const Operator &op)
+NeedsOfInputs needsOfScatter(const Operator &op)
 {
     const std::string reduction = op.attributes.text("reduction", "none");
     if (reduction == "mul" || reduction == "max" || reduction == "min")
-        return {Need{{0, 1, 2}}, std::nullopt, Need{{0, 1, 2}}};
+        return {NeedOfInput{{0, 1, 2}}, std::nullopt, NeedOfInput{{0, 1, 2}}};
     // An added update leaves the gradient of what it is added to as it is.
-    return {reduction == "add" ? Need{} : Need{{1}}, std::nullopt, Need{{1}}};
+    return {reduction == "add" ? NeedOfInput{} : NeedOfInput{{1}}, std::nullopt, NeedOfInput{{1}}};
 }
 
 } // namespace
@@ -362,7 +362,7 @@ std::vector<KindEntry> pickingKinds()
     constexpr auto kMovement = OperatorCategory::Movement;
     constexpr auto kLookedUp = DimensionLock::LookedUp;
     constexpr auto kWhole = DimensionLock::Whole;
-    const GradientNeeds indices{{Need{{1}}}};
+    const GradientNeeds indices{{NeedOfInput{{1}}}};
     const WorkRule added{0, nullptr, onePerOutput}; // to the gradient of x, those of what was picked
     return {
         {Gather, "Gather", kMovement, {2, 2}, inferGather, {annotateGather, kLookedUp}, indices, added},

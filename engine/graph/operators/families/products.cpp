@@ -244,9 +244,9 @@ std::string annotateEinsum(const AnnotateCall &call, AnnotationBuilder &builder)
 // --- gradients, work
 
 /// All other operands.
-Needs needsOfEinsum(const Operator &op)
+NeedsOfInputs needsOfEinsum(const Operator &op)
 {
-    Needs needs(op.inputs.size(), Need{});
+    NeedsOfInputs needs(op.inputs.size(), NeedOfInput{});
     for (std::size_t slot = 0; slot < needs.size(); ++slot)
         for (std::size_t other = 0; other < needs.size(); ++other)
             if (other != slot)
@@ -325,9 +325,9 @@ std::vector<KindEntry> productKinds()
     constexpr auto kWhole = DimensionLock::Whole;
     return {
         {MatMul, "MatMul", kProduct, {2, 2}, inferMatMul, {annotateMatMul, kWhole, {}, "kmn"},
-            {{Need{{1}}, Need{{0}}}}, {2, stepsOfMatMul, onePerFactor}},
+            {{NeedOfInput{{1}}, NeedOfInput{{0}}}}, {2, stepsOfMatMul, onePerFactor}},
         {Linear, "Linear", kProduct, {2, 3}, inferLinear, {annotateLinear, kWhole, {0}, "knp"},
-            {{Need{{1}}, Need{{0}}, Need{}}}, {2, stepsOfLinear, onePerFactor, true}},
+            {{NeedOfInput{{1}}, NeedOfInput{{0}}, NeedOfInput{}}}, {2, stepsOfLinear, onePerFactor, true}},
         {Einsum, "Einsum", kProduct, {1, kAnyNumber}, inferEinsum, {annotateEinsum, kWhole, {0}},
             {{}, needsOfEinsum}, {1, stepsOfEinsum, onePerOperand}},
     };

@@ -83,14 +83,15 @@ std::vector<KindEntry> reductionKinds()
             std::move(gradients), {operations, firstInput}};
     };
     constexpr auto kWhole = DimensionLock::Whole;
-    const GradientNeeds nothing{{Need{}}};
-    const GradientNeeds input{{Need{{0}}}};
-    const GradientNeeds both{{Need{{0}, {0}}}}; // input and output
+    const GradientNeeds nothing{{NeedOfInput{}}};
+    const GradientNeeds input{{NeedOfInput{{0}}}};
+    const GradientNeeds both{{NeedOfInput{{0}, {0}}}}; // input and output
     return {entry(ReduceSum, "ReduceSum", 1, nothing, kWhole, {0}),
         entry(ReduceMean, "ReduceMean", 1, nothing, kWhole, {0}),
         entry(ReduceMax, "ReduceMax", 1, both, kWhole), entry(ReduceMin, "ReduceMin", 1, both),
         entry(ReduceProd, "ReduceProd", 1, both), entry(ReduceL1, "ReduceL1", 2, input),
-        entry(ReduceL2, "ReduceL2", 2, both), entry(ReduceLogSum, "ReduceLogSum", 2, {{Need{{}, {0}}}}),
+        entry(ReduceL2, "ReduceL2", 2, both),
+        entry(ReduceLogSum, "ReduceLogSum", 2, {{NeedOfInput{{}, {0}}}}),
         entry(ReduceLogSumExp, "ReduceLogSumExp", 12, both, kWhole),
         entry(ReduceSumSquare, "ReduceSumSquare", 2, input), entry(ArgMax, "ArgMax", 1, {}),
         entry(ArgMin, "ArgMin", 1, {})};

@@ -517,9 +517,9 @@ std::string annotateBlocks(const AnnotateCall &call, AnnotationBuilder &builder)
 
 // --- gradients, entries
 
-Needs needsOfConcat(const Operator &op)
+NeedsOfInputs needsOfConcat(const Operator &op)
 {
-    return Needs(op.inputs.size(), Need{});
+    return NeedsOfInputs(op.inputs.size(), NeedOfInput{});
 }
 
 } // namespace
@@ -530,7 +530,7 @@ std::vector<KindEntry> shapingKinds()
     constexpr auto kMovement = OperatorCategory::Movement;
     constexpr auto kWhole = DimensionLock::Whole;
     constexpr auto kAlong = DimensionLock::Along;
-    const GradientNeeds nothing{{Need{}}};
+    const GradientNeeds nothing{{NeedOfInput{}}};
     const WorkRule added{0, nullptr, onePerOutput};
     return {
         {Reshape, "Reshape", kMovement, {}, inferReshape, {annotateReshape, DimensionLock::Mixed, {0}},

@@ -272,17 +272,17 @@ std::vector<KindEntry> windowKinds()
     constexpr auto kProduct = OperatorCategory::Product;
     constexpr auto kReduction = OperatorCategory::Reduction;
     const SplitRule convolution{annotateConvolution, DimensionLock::Borders, {0}, "ncohwdlg"};
-    const GradientNeeds factors{{Need{{1}}, Need{{0}}, Need{}}};
+    const GradientNeeds factors{{NeedOfInput{{1}}, NeedOfInput{{0}}, NeedOfInput{}}};
     const WorkRule product{2, stepsOfConvolution, onePerFactor, true};
     const SplitRule pool{annotatePooling, DimensionLock::Borders, {}, "ncohwdlg"};
     const SplitRule average{annotatePooling, DimensionLock::Borders, {0}, "ncohwdlg"};
-    const GradientNeeds both{{Need{{0}, {0}}}}; // input and output
+    const GradientNeeds both{{NeedOfInput{{0}, {0}}}}; // input and output
     const WorkRule windows{1, windowElements};
     return {
         {Conv, "Conv", kProduct, {2, 3}, inferConvolution, convolution, factors, product},
         {ConvTranspose, "ConvTranspose", kProduct, {2, 3}, inferConvolution, convolution, factors, product},
         {MaxPool, "MaxPool", kReduction, {}, inferPooling, pool, both, windows},
-        {AveragePool, "AveragePool", kReduction, {}, inferPooling, average, {{Need{}}}, windows},
+        {AveragePool, "AveragePool", kReduction, {}, inferPooling, average, {{NeedOfInput{}}}, windows},
         {LpPool, "LpPool", kReduction, {}, inferPooling, pool, both, windows},
     };
 }
