@@ -5,6 +5,7 @@
 #include "engine/base/digest.h"
 #include "engine/base/files.h"
 #include "engine/design/make_plan.h"
+#include "engine/gallery/gallery.h"
 #include "engine/interop/perfetto.h"
 #include "engine/lowering/program/execution_plan_json.h"
 #include "engine/simulate/timeline.h"
