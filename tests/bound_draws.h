@@ -115,6 +115,8 @@ inline std::string anyRows(Dice &dice, const Model &model, std::int32_t devices)
             op = &model.graph->operators[static_cast<std::size_t>(dice.below(forward))];
         if (op->annotation.dimensions.empty())
             return "micro-batches 1";
+        if (dice.hits(0.3))
+            return "place name:" + op->name + " : devices " + numberOf(dice.below(devices));
         return "split name:" + op->name + " : " + dice.of(op->annotation.dimensions).name + " by "
             + numberOf(upTo(devices));
     }

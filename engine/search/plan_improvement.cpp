@@ -179,6 +179,11 @@ bool PlanImprovement::tryStages(const SimulatedPlans::Fitting &plan, const StepE
 
 std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting plan, double until)
 {
+    for (auto &stageOf : m_setting.estimator.stagesEndingEarly(plan.estimate)) {
+        StepEstimate other = withStages(plan.estimate, std::move(stageOf));
+        if (tryStages(plan, other))
+            plan = {m_plans.all().back().simulatedSeconds, std::move(other)};
+    }
     int tried = 0;
     for (bool better = true; better;) {
         better = false;
@@ -214,14 +219,24 @@ void PlanImprovement::tightenBounds(double until)
     for (double simulated = 0; !isOver(until);) {
         const double best = m_plans.best().simulatedSeconds;
         const auto bounds = m_setting.pricing.book().boundsInOrder(best);
-        const auto lowest = std::find_if(bounds.begin(), bounds.end(), [&](const PricedSpace::Bound &each) {
-            return !looked.contains(each.configuration)
-                && (each.seconds < best * (1 - kNearEnough)
-                    || ofPipeline[pipelineOf(each.configuration)] < kMostUnnoticed);
-        });
-        if (lowest == bounds.end() || (simulated > kUnnoticed && lowest->seconds >= best * (1 - kNearEnough)))
+        // What may be much better comes first, then what is least like all that was simulated.
+        auto next = bounds.end();
+        for (auto each = bounds.begin(); each != bounds.end(); ++each) {
+            if (looked.contains(each->configuration))
+                continue;
+            if (each->seconds < best * (1 - kNearEnough)) {
+                next = each;
+                break;
+            }
+            if (simulated > kUnnoticed)
+                break;
+            const int alike = ofPipeline[pipelineOf(each->configuration)];
+            if (alike < (next == bounds.end() ? kMostUnnoticed : ofPipeline[pipelineOf(next->configuration)]))
+                next = each;
+        }
+        if (next == bounds.end())
             return;
-        const Configuration &configuration = lowest->configuration;
+        const Configuration &configuration = next->configuration;
         look(configuration);
         simulated += operators * configuration.devices() * configuration.microBatches;
         const auto estimate = cheapestOf(configuration);

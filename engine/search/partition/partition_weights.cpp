@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace planloom {
 
@@ -263,6 +264,21 @@ double PartitionProblem::shareOf(TensorId weight, const std::vector<std::int32_t
         }
     }
     return 1.0 / m_setting.partsOf(held);
+}
+
+double PartitionProblem::updateSecondsOf(std::size_t op, const std::vector<std::int32_t> &choice) const
+{
+    double seconds = 0;
+    std::set<TensorId> read;
+    for (const TensorId input : m_graph.operators[op].inputs)
+        if (input && updateSeconds(input) > 0 && read.insert(input).second
+            && static_cast<std::size_t>(m_setting.model->index->uses()
+                                            .consumers[static_cast<std::size_t>(input.index)]
+                                            .front()
+                                            .index)
+                == op)
+            seconds += updateSeconds(input) * shareOf(input, choice);
+    return seconds;
 }
 
 } // namespace planloom

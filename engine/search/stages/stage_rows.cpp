@@ -198,6 +198,11 @@ std::vector<std::vector<std::int32_t>> stagesMoved(
 {
     const Graph &graph = index.graph();
     const auto layerOf = [&](std::size_t i) { return index.layerOf({static_cast<std::int32_t>(i)}); };
+    const auto readsWeight = [&](std::size_t i) {
+        const auto &inputs = graph.operators[i].inputs;
+        return std::any_of(inputs.begin(), inputs.end(),
+            [&](TensorId input) { return input && graph.at(input).role == TensorRole::Weight; });
+    };
     // The last layer of a stage goes to the next one, or that one's first comes over: with what stands behind
     // it, or before, outside of any layer.
     const auto moved = [&](std::int32_t stage, bool isLast) -> std::optional<std::vector<std::int32_t>> {
@@ -218,10 +223,10 @@ std::vector<std::vector<std::int32_t>> stagesMoved(
             if (layerOf(*it) == layer)
                 end = it + 1;
         std::vector<std::int32_t> other = stageOf;
-        bool isLeft = false; // some layer is
+        bool isLeft = false; // some layer is, or embeddings or a head
         for (auto it = own.begin(); it != own.end(); ++it) {
             const bool goes = layerOf(*it) == layer || (it < end && !hasLayer(*it));
-            isLeft = isLeft || (!goes && hasLayer(*it));
+            isLeft = isLeft || (!goes && (hasLayer(*it) || readsWeight(*it)));
             if (goes)
                 other[*it] = isLast ? stage + 1 : stage;
         }

@@ -32,7 +32,8 @@ Result<std::vector<std::int32_t>> stagesWithin(
 
 /// By forward operator, as `stageOf`: stages of a chain of which one begins a layer later or earlier, and
 /// which the data still pass in order; those at the ends of the chain first, where embeddings and heads make
-/// layers unlike. Of a model without layers there are none. O(operators x stages).
+/// layers unlike. A stage may be left with nothing but an embedding or a head. Of a model without layers
+/// there are none. O(operators x stages).
 std::vector<std::vector<std::int32_t>> stagesMoved(
     const SelectorIndex &index, const std::vector<std::int32_t> &stageOf, std::int32_t stages);
 

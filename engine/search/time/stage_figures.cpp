@@ -47,11 +47,7 @@ private:
         return op < m_plan.runsAgain.size() ? m_plan.runsAgain[op] * m_times.forward[op] : 0;
     }
 
-    /// Seconds of a pass for gradients of weights alone: with what it waits for.
-    double apartSeconds(std::size_t op) const
-    {
-        return m_problem.makesWeightsAlone(op) ? m_times.backward[op] : choiceOf(op).weightGradients;
-    }
+    double apartSeconds(std::size_t op) const { return m_problem.apartSeconds(op, m_choice[op], m_times); }
 
     void addTimes()
     {

@@ -4,6 +4,7 @@
 #include "engine/plan/complete.h"
 #include "engine/search/memory/recompute_choice.h"
 #include "engine/search/partition/summand_joins.h"
+#include "engine/search/stages/stages_by_end.h"
 #include "engine/search/time/reductions.h"
 #include "engine/search/time/runs_again.h"
 #include "engine/table/selector_index.h"
@@ -16,6 +17,9 @@
 namespace planloom {
 
 namespace {
+
+/// As many micro-batches a rank make a step so long that when a stage ends is how long it takes.
+constexpr std::int32_t kManyMicroBatches = 2;
 
 /// Rows that say what operators compute in, whatever else is decided.
 ConstraintTable aboutKernels(const ConstraintTable &rows)
@@ -266,6 +270,34 @@ Result<StageMeasure> StepEstimator::measureOf(
             own[i] = std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + plan.runsAgain[i])));
     }
     return measure;
+}
+
+std::vector<std::vector<std::int32_t>> StepEstimator::stagesEndingEarly(const StepEstimate &estimate) const
+{
+    const Configuration &configuration = estimate.configuration;
+    if (!m_trains || configuration.stagesPerRank > 1 || placesOf(configuration).isMixed()
+        || configuration.microBatches >= kManyMicroBatches * configuration.ranks)
+        return {};
+    const PartitionProblem &problem = problemOf(configuration);
+    const PartitionAnswer &partition = *estimate.partition;
+    const double updaters = configuration.zero >= 1 ? configuration.replicas : 1;
+    std::vector<StagedSeconds> seconds;
+    for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
+        StagedSeconds &own = seconds.emplace_back();
+        own.forward = partition.times.forward[i];
+        own.backward = partition.times.backward[i] + own.forward * estimate.stages->runsAgain[i];
+        if (splitsBackward(configuration.schedule))
+            own.apart = problem.apartSeconds(i, partition.choice[i], partition.times);
+        own.backward -= own.apart;
+        own.update = problem.updateSecondsOf(i, partition.choice) / updaters;
+    }
+    std::vector<std::vector<std::int32_t>> all;
+    for (const bool betweenLayers : {true, false})
+        if (auto stages = planloom::stagesEndingEarly(
+                *m_model.index, configuration.ranks, seconds, configuration.microBatches, betweenLayers);
+            !stages.empty())
+            all.push_back(std::move(stages));
+    return all;
 }
 
 Result<StepEstimate> StepEstimator::estimate(

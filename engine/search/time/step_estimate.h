@@ -123,6 +123,9 @@ public:
 
     /// Whether rows leave the configuration no other stages.
     bool stagesAreDecided(const Configuration &configuration) const;
+    /// Stages, between layers and anywhere, that end early (`stagesEndingEarly`): of a plan whose ranks have
+    /// a stage each, and so few micro-batches that when a stage ends is not how long it takes.
+    std::vector<std::vector<std::int32_t>> stagesEndingEarly(const StepEstimate &estimate) const;
 
     /// Whether all ranks together have room for what every partition holds, though some have not.
     bool mayFitWithOtherStages(const Configuration &configuration, const std::stop_token &stop);
