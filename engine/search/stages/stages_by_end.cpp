@@ -48,7 +48,8 @@ private:
     double m_microBatches = 1;
 };
 
-/// Where stages 1, 2, ... begin so that all end by `latest`, each as late as can be; nothing where they cannot.
+/// Where stages 1, 2, ... begin so that all end by `latest`, each as late as can be; nothing where they
+/// cannot.
 std::optional<std::vector<std::size_t>> cutsWithin(
     const EndingChain &chain, const std::vector<std::size_t> &places, std::int32_t stages, double latest)
 {

@@ -17,8 +17,8 @@ struct StagedSeconds {
 
 /// By forward operator: stages of a chain, one after another and not empty, of which the one that ends last
 /// ends as early as can be. Where a step has few micro-batches that is another cut than the one which makes
-/// stages take equally long: a stage at the end of the chain has made its last gradients while those before it
-/// still wait for them, so it may have more to do.
+/// stages take equally long: a stage at the end of the chain has made its last gradients while those before
+/// it still wait for them, so it may have more to do.
 ///
 /// A stage ends no earlier than one micro-batch has come to it through all stages and has its gradients of
 /// weights made, and no earlier than it has done its own part of all of them; links between stages take no

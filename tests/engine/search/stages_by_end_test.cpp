@@ -25,9 +25,9 @@ double lastEnd(
         for (std::size_t i = 0; i < links.size(); ++i) {
             const StagedSeconds &each = links[i];
             const bool isOwn = i >= begins[s] && i < end;
-            way += each.forward + (i >= begins[s] ? each.backward : 0)
-                + (isOwn ? each.apart + each.update : 0);
-            own += isOwn ? microBatches * (each.forward + each.backward + each.apart) + each.update
+            way +=
+                each.forward + (i >= begins[s] ? each.backward : 0) + (isOwn ? each.apart + each.update : 0);
+            own += isOwn        ? microBatches * (each.forward + each.backward + each.apart) + each.update
                 : i < begins[s] ? each.forward
                                 : 0;
         }
@@ -40,8 +40,8 @@ TEST(StagesByEnd, NoOtherCutsEndEarlier)
 {
     Dice dice(20261130);
     for (int round = 0; round < 60; ++round) {
-        const SelectorIndex index(zooTraining("zoo:mlp?layers=" + std::to_string(1 + dice.below(4))
-            + "&hidden=8&batch=4"));
+        const SelectorIndex index(
+            zooTraining("zoo:mlp?layers=" + std::to_string(1 + dice.below(4)) + "&hidden=8&batch=4"));
         const auto isFree = freeOperators(index, std::vector<bool>(index.graph().operators.size()), true);
         const bool betweenLayers = dice.hits(0.5);
         std::vector<StagedSeconds> seconds;
