@@ -148,9 +148,10 @@ void PlanImprovement::moveStages(double until)
     std::map<Pipeline, std::vector<std::int32_t>> moved; // stages found for the fastest
     std::set<Configuration> looked;
     std::size_t others = 0;
+    const double unmoved = m_plans.best().simulatedSeconds;
     for (const SimulatedPlans::Fitting &each : fitting) {
         const Configuration &configuration = each.estimate.configuration;
-        if (isOver(until) || each.seconds > m_plans.best().simulatedSeconds * (1 + kWorthMoving))
+        if (isOver(until) || each.seconds > unmoved * (1 + kWorthMoving))
             return;
         if (!each.estimate.stages || configuration.isUnequal() || configuration.inTurns
             || m_setting.estimator.stagesAreDecided(configuration) || !looked.insert(configuration).second)
@@ -219,26 +220,33 @@ void PlanImprovement::tightenBounds(double until)
     for (double simulated = 0; !isOver(until);) {
         const double best = m_plans.best().simulatedSeconds;
         const auto bounds = m_setting.pricing.book().boundsInOrder(best);
-        // What may be much better comes first, then what is least like all that was simulated.
+        const auto costOf = [&](const Configuration &configuration) {
+            return operators * configuration.devices() * configuration.microBatches;
+        };
+        // A pipeline that is unlike all that was simulated comes first, then what may be much better, then
+        // what is least like the others.
         auto next = bounds.end();
         for (auto each = bounds.begin(); each != bounds.end(); ++each) {
             if (looked.contains(each->configuration))
                 continue;
-            if (each->seconds < best * (1 - kNearEnough)) {
+            const int alike = ofPipeline[pipelineOf(each->configuration)];
+            const bool isUnnoticed = simulated + costOf(each->configuration) <= kUnnoticed;
+            if (alike == 0 && isUnnoticed) {
                 next = each;
                 break;
             }
-            if (simulated > kUnnoticed)
-                break;
-            const int alike = ofPipeline[pipelineOf(each->configuration)];
-            if (alike < (next == bounds.end() ? kMostUnnoticed : ofPipeline[pipelineOf(next->configuration)]))
+            if (next != bounds.end() && next->seconds < best * (1 - kNearEnough))
+                continue;
+            if (each->seconds < best * (1 - kNearEnough)
+                || (isUnnoticed && alike < kMostUnnoticed
+                    && (next == bounds.end() || alike < ofPipeline[pipelineOf(next->configuration)])))
                 next = each;
         }
         if (next == bounds.end())
             return;
         const Configuration &configuration = next->configuration;
         look(configuration);
-        simulated += operators * configuration.devices() * configuration.microBatches;
+        simulated += costOf(configuration);
         const auto estimate = cheapestOf(configuration);
         if (!estimate)
             continue;
