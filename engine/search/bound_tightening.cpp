@@ -114,19 +114,24 @@ Result<void> BoundTightening::tighten()
 
 Result<void> BoundTightening::boundAlso(const Configuration &configuration)
 {
+    m_book.bounds()[configuration] = m_book.known()[configuration].proven;
+    return raise(configuration, m_book.bestBounded() * (1 - kCloseEnough), kMostIdlePaths);
+}
+
+Result<void> BoundTightening::raise(const Configuration &configuration, double enough, int mostIdle)
+{
+    const auto limit = m_pricing.setting().space->memoryLimit;
     TRY(const auto staged, m_estimator.stagedBoundOf(configuration, m_pricing.setting().stop));
     double &proven = m_book.bounds()[configuration];
-    proven = std::max(m_book.known()[configuration].proven, staged.seconds);
-    for (int idle = 0; idle < kMostIdlePaths
+    proven = std::max(proven, staged.seconds);
+    for (int idle = 0; proven < enough && idle < mostIdle
          && m_pricing.setting().worked->seconds() < m_pricing.setting().mostSeconds * kCloserUntil;) {
         const double before = proven;
         TRY(StepEstimate estimate,
-            m_estimator.estimateAlongPaths(
-                configuration, m_pricing.setting().space->memoryLimit, m_pricing.setting().stop));
+            m_estimator.estimateAlongPaths(configuration, limit, m_pricing.setting().stop));
         m_book.add(std::move(estimate));
         idle = proven > before * (1 + kCloseEnough) ? 0 : idle + 1;
-        if (proven >= m_book.bestBounded() * (1 - kCloseEnough)
-            || m_estimator.problemOf(configuration).isDecided())
+        if (m_estimator.problemOf(configuration).isDecided())
             break;
     }
     return {};

@@ -20,6 +20,10 @@ public:
     /// of those with two shard axes only the fastest in the model is.
     Result<void> boundAlso(const Configuration &configuration);
 
+    /// Makes the bound of a configuration tighter until it is `enough`, in the model's seconds, or does not
+    /// grow in so many partitions that are looked at.
+    Result<void> raise(const Configuration &configuration, double enough, int mostIdle);
+
 private:
     /// The model is not so exact that a configuration whose bound is hardly above the best price could not be
     /// faster in simulation: it is to be seen at its best, too.

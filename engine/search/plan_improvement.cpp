@@ -1,5 +1,6 @@
 #include "engine/search/plan_improvement.h"
 
+#include "engine/search/bound_tightening.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -23,6 +24,8 @@ constexpr int kMostStagesMoved = 12;
 constexpr double kNearEnough = 0.04;
 constexpr double kUnnoticed = 50'000;
 constexpr int kMostUnnoticed = 4; ///< Plans of one pipeline among them.
+/// Partitions that are looked at without a tighter bound before a plan is simulated instead.
+constexpr int kMostIdleRaised = 2;
 /// Plans beside the space that are tried, and where memory is dear.
 constexpr int kMostBeside = 4;
 constexpr int kMostBesideWhereDear = 16;
@@ -209,6 +212,7 @@ std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting 
 void PlanImprovement::tightenBounds(double until)
 {
     std::set<Configuration> looked;
+    std::set<Configuration> raised; // whose bounds were
     std::map<Pipeline, int> ofPipeline; // that were looked at
     const auto look = [&](const Configuration &configuration) {
         looked.insert(configuration);
@@ -226,8 +230,10 @@ void PlanImprovement::tightenBounds(double until)
         // A pipeline that is unlike all that was simulated comes first, then what may be much better, then
         // what is least like the others.
         auto next = bounds.end();
+        const auto mayBeMuchBetter = [&](auto each) { return each->seconds < best * (1 - kNearEnough); };
         for (auto each = bounds.begin(); each != bounds.end(); ++each) {
-            if (looked.contains(each->configuration))
+            if (looked.contains(each->configuration)
+                && (!mayBeMuchBetter(each) || raised.contains(each->configuration)))
                 continue;
             const int alike = ofPipeline[pipelineOf(each->configuration)];
             const bool isUnnoticed = simulated + costOf(each->configuration) <= kUnnoticed;
@@ -235,9 +241,9 @@ void PlanImprovement::tightenBounds(double until)
                 next = each;
                 break;
             }
-            if (next != bounds.end() && next->seconds < best * (1 - kNearEnough))
+            if (next != bounds.end() && mayBeMuchBetter(next))
                 continue;
-            if (each->seconds < best * (1 - kNearEnough)
+            if (mayBeMuchBetter(each)
                 || (isUnnoticed && alike < kMostUnnoticed
                     && (next == bounds.end() || alike < ofPipeline[pipelineOf(next->configuration)])))
                 next = each;
@@ -245,6 +251,13 @@ void PlanImprovement::tightenBounds(double until)
         if (next == bounds.end())
             return;
         const Configuration &configuration = next->configuration;
+        if (mayBeMuchBetter(next) && raised.insert(configuration).second) {
+            // Perhaps that is all that was looked for when nothing was known of the model.
+            const double enough = best / m_plans.correction().leastOf(configuration);
+            if (!BoundTightening(m_setting.pricing).raise(configuration, enough, kMostIdleRaised))
+                look(configuration);
+            continue;
+        }
         look(configuration);
         simulated += costOf(configuration);
         const auto estimate = cheapestOf(configuration);

@@ -319,8 +319,8 @@ std::vector<json> rowsOf(const json &file, const char *rows, const char *columns
 
 void print(const json &line)
 {
-    const std::string name =
-        line["model"].get<std::string>() + ", " + line["devices"].dump() + " " + line["device"].get<std::string>();
+    const std::string name = line["model"].get<std::string>() + ", " + line["devices"].dump() + " "
+        + line["device"].get<std::string>();
     std::printf("%4d %-48.48s ", line["row"].get<int>(), name.c_str());
     if (!line["skipped"].is_null()) {
         std::printf("skipped: %s\n", line["skipped"].get<std::string>().c_str());
@@ -348,8 +348,7 @@ void printErrors(const char *what, const json &lines, const char *predicted, con
     std::vector<double> errors;
     for (const json &line : lines)
         if (!line[predicted].is_null() && !line[measured].is_null())
-            errors.push_back(
-                std::abs(line[predicted].get<double>() / line[measured].get<double>() - 1));
+            errors.push_back(std::abs(line[predicted].get<double>() / line[measured].get<double>() - 1));
     if (errors.empty())
         return;
     std::sort(errors.begin(), errors.end());
@@ -364,7 +363,8 @@ int main(int argc, char **argv)
     std::vector<std::string> words(argv + 1, argv + argc);
     const bool asJson = std::erase(words, "--json") > 0;
     std::string only;
-    if (const auto found = std::find(words.begin(), words.end(), "--only"); found != words.end() && words.end() - found > 1) {
+    if (const auto found = std::find(words.begin(), words.end(), "--only");
+        found != words.end() && words.end() - found > 1) {
         only = found[1];
         words.erase(found, found + 2);
     }
@@ -382,7 +382,8 @@ int main(int argc, char **argv)
     json lines = json::array();
     std::size_t number = 0;
     for (const bool failed : {false, true})
-        for (json &row : failed ? rowsOf(file, "failed", "failed_columns") : rowsOf(file, "rows", "columns")) {
+        for (json &row :
+            failed ? rowsOf(file, "failed", "failed_columns") : rowsOf(file, "rows", "columns")) {
             ++number;
             if (!only.empty() && !has(row.dump(), only))
                 continue;
