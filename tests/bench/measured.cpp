@@ -132,18 +132,28 @@ Result<std::string> zooOf(const Run &run)
     if (!run.hasModel())
         return refused("the file has no sizes of model " + run.text("model"));
     const std::string kind = lower(run.text("kind"));
-    if (run.number("kv_lora"))
-        return refused("the zoo has no latent attention");
-    if (has(kind, "squared relu"))
-        return refused("the zoo has no squared ReLU");
     // A layer is gated and has no table of positions unless the model says otherwise.
     const json gated = run.at("gated");
-    const bool isGated = gated.is_boolean() ? gated.get<bool>() : !has(kind, "gpt");
-    std::string spec = isGated ? "zoo:llama?" : "zoo:gpt?";
+    const json tied = run.at("tied_embeddings");
+    const bool isLatent = run.number("kv_lora").has_value();
+    const bool squares = has(kind, "squared relu");
+    const bool isLlama = squares || (gated.is_boolean() ? gated.get<bool>() : !has(kind, "gpt"));
+    std::string spec = isLatent ? "zoo:deepseek?" : isLlama ? "zoo:llama?" : "zoo:gpt?";
     for (const char *same : {"layers", "hidden", "heads"})
         append(spec, same, run.number(same));
-    if (isGated)
+    if (isLatent) {
+        for (const auto &[name, column] : {std::pair("q_lora", "q_lora"), std::pair("kv_lora", "kv_lora"),
+                 std::pair("nope", "qk_nope"), std::pair("rope", "qk_rope"), std::pair("v_head", "v_head"),
+                 std::pair("shared", "shared_experts"), std::pair("dense", "dense_layers"),
+                 std::pair("dense_ffn", "ffn"), std::pair("mtp", "mtp_layers")})
+            append(spec, name, run.number(column));
+        append(spec, "sigmoid", has(kind, "v3") ? 1 : 0);
+    } else if (isLlama)
         append(spec, "kv_heads", run.number("kv_heads"));
+    if (squares)
+        append(spec, "gated", 0);
+    if (tied.is_boolean() && !isLatent)
+        append(spec, "tied", tied.get<bool>() ? 1 : 0);
     append(spec, "vocab", run.number("vocabulary"));
     append(spec, "seq", run.number("sequence"));
     append(spec, "batch", run.number("global_batch") ? run.number("global_batch") : run.number("batch"));

@@ -18,7 +18,7 @@ constexpr std::string_view kPrefix = "zoo:";
 
 // Upper limits keep every element count and byte count below 2^62.
 constexpr double kMostBatch = 65536;
-constexpr double kMostLength = 131072;
+constexpr double kMostLength = 4194304;
 constexpr double kMostHidden = 1048576;
 constexpr double kMostHeads = 1024;
 constexpr double kMostLayers = 1000;
@@ -69,6 +69,11 @@ ZooParameter inner(double fallback, std::string meaning)
     return integer("ffn", fallback, 0, kMostHidden * 4, std::move(meaning));
 }
 
+ZooParameter tied(double fallback)
+{
+    return integer("tied", fallback, 0, 1, "1: the head's weight is the table of embeddings");
+}
+
 ZooParameter dropout()
 {
     return {"dropout", 0, 0, 0.99, false, "ratio of all dropouts; 0 leaves them out"};
@@ -93,7 +98,7 @@ std::vector<ZooFamily> allFamilies()
     return {
         {"gpt", "GPT-2/GPT-3 language model, embeddings tied",
             {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
-                dropout(),
+                dropout(), tied(1),
                 integer(
                     "fused", 1, 0, 1, "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
         {"llama",
@@ -111,7 +116,35 @@ std::vector<ZooFamily> allFamilies()
                 integer("dense_ffn", 0, 0, kMostHidden * 4,
                     "width of feed-forward layers without mixtures; 0 means ffn"),
                 integer("mtp", 0, 0, 8, "modules that predict one token further each, as in DeepSeek-V3"),
-                integer("qk_norm", 0, 0, 1, "1: queries and keys are normalised, as in OLMoE")}},
+                integer("qk_norm", 0, 0, 1, "1: queries and keys are normalised, as in OLMoE"),
+                integer("gated", 1, 0, 1,
+                    "0: feed-forward layers have a squared ReLU and no gate, as in Nemotron-4"),
+                tied(0)}},
+        {"deepseek",
+            "DeepSeek-V3 and V2: latent attention, mixtures of experts beside shared ones, chosen within "
+            "groups",
+            {layers(61), hidden(7168), heads(128),
+                integer("q_lora", 1536, 0, kMostHidden, "width that queries are made from; 0: the model's"),
+                integer("kv_lora", 512, 1, kMostHidden, "width that keys and values are made from"),
+                integer("nope", 128, 1, 4096, "width of a head's queries and keys that has no position"),
+                integer("rope", 64, 2, 4096, "width of them that turns with the position"),
+                integer("v_head", 128, 1, 4096, "width of a head's values"),
+                integer("ffn", 2048, 1, kMostHidden * 4, "width of an expert"), length(4096), batch(1),
+                vocabulary(129280), {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"},
+                integer("experts", 256, 1, 4096, "experts of each layer, which data choose"),
+                integer("top_k", 8, 1, 16, "experts a token is sent to"),
+                {"capacity", 1, 0.1, 16, false, "room of an expert, in its even share of the tokens"},
+                integer("shared", 1, 0, 16, "experts that all tokens are sent to"),
+                integer("dense", 3, 0, kMostLayers, "first layers without mixtures"),
+                integer("dense_ffn", 18432, 0, kMostHidden * 4,
+                    "width of feed-forward layers without mixtures; 0 means ffn"),
+                integer("sigmoid", 1, 0, 1,
+                    "1: experts are chosen by the sigmoid of their scores, within groups; "
+                    "0: by a softmax"),
+                integer("groups", 8, 1, 256, "groups of experts"),
+                integer("top_groups", 4, 1, 256, "groups that a token's experts are chosen from"),
+                {"routed_scale", 2.5, 1e-3, 1000, false, "factor of what chosen experts make"},
+                integer("mtp", 0, 0, 8, "modules that predict one token further each")}},
         {"t5", "T5 encoder-decoder, embeddings tied, relative position bias",
             {integer("layers", 24, 1, kMostLayers, "layers of the encoder, and of the decoder"), hidden(1024),
                 heads(16), integer("d_kv", 64, 1, 4096, "width of a head"),
@@ -176,9 +209,9 @@ std::vector<ZooFamily> allFamilies()
 
 using Build = Result<Graph> (*)(const ZooValues &);
 constexpr std::pair<std::string_view, Build> kBuilders[] = {{"gpt", buildGpt}, {"llama", buildLlama},
-    {"t5", buildT5}, {"swin", buildSwin}, {"evoformer", buildEvoformer}, {"resnet", buildResNet},
-    {"vgg", buildVgg}, {"unet3d", buildUnet3d}, {"cosmoflow", buildCosmoFlow}, {"moe", buildMixture},
-    {"mlp", buildMlp}};
+    {"deepseek", buildDeepSeek}, {"t5", buildT5}, {"swin", buildSwin}, {"evoformer", buildEvoformer},
+    {"resnet", buildResNet}, {"vgg", buildVgg}, {"unet3d", buildUnet3d}, {"cosmoflow", buildCosmoFlow},
+    {"moe", buildMixture}, {"mlp", buildMlp}};
 
 template<typename Items> std::string namesOf(const Items &items)
 {

@@ -93,6 +93,7 @@ private:
 /// One builder per family; parameters have passed their ranges, not yet what must hold between them.
 Result<Graph> buildGpt(const ZooValues &values);
 Result<Graph> buildLlama(const ZooValues &values);
+Result<Graph> buildDeepSeek(const ZooValues &values);
 Result<Graph> buildMixture(const ZooValues &values);
 Result<Graph> buildT5(const ZooValues &values);
 Result<Graph> buildEvoformer(const ZooValues &values);

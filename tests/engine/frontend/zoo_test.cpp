@@ -75,6 +75,22 @@ TEST(Zoo, LlamasOfExpertsHaveThoseOfMixtralAndOlmoe)
         6'919'161'856); // OLMoE-1B-7B
 }
 
+TEST(Zoo, DeepSeeksAndNemotronsHaveThoseOfTheirReports)
+{
+    EXPECT_EQ(parametersOf("zoo:deepseek"), 671'026'404'352); // DeepSeek-V3 without its further token
+    EXPECT_EQ(parametersOf("zoo:deepseek?layers=60&hidden=5120&ffn=1536&experts=160&top_k=6&shared=2&dense=1"
+                           "&dense_ffn=12288&vocab=102400&sigmoid=0"),
+        235'741'434'880); // DeepSeek-V2
+    // Nemotron-4 15B: 3.1 billion of embeddings, 12.5 billion beside them (arXiv:2402.16819, table 1).
+    const std::int64_t nemotron =
+        parametersOf("zoo:llama?layers=32&hidden=6144&heads=48&kv_heads=8&ffn=24576&vocab=256000&gated=0");
+    EXPECT_EQ(nemotron / 100'000'000, 156);
+    EXPECT_EQ(parametersOf("zoo:llama?layers=2&hidden=64&heads=4&ffn=96&vocab=50&tied=1") + 50 * 64,
+        parametersOf("zoo:llama?layers=2&hidden=64&heads=4&ffn=96&vocab=50"));
+    EXPECT_EQ(parametersOf("zoo:gpt?layers=2&hidden=64&heads=4&seq=8&vocab=50&tied=0") - 50 * 64,
+        parametersOf("zoo:gpt?layers=2&hidden=64&heads=4&seq=8&vocab=50"));
+}
+
 /// DeepSeek-V3's form: first layers without mixtures, and a module that predicts one token further.
 TEST(Zoo, LlamasMayBeginWithoutMixturesAndPredictFurther)
 {
@@ -121,6 +137,11 @@ const std::vector<std::string> kSmallModels{
     "zoo:llama?layers=2&hidden=16&heads=4&kv_heads=2&ffn=24&seq=8&batch=2&vocab=20",
     "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4&qk_norm=1",
     "zoo:llama?layers=2&hidden=16&heads=4&ffn=8&seq=8&batch=2&vocab=20&experts=4&dense=1&dense_ffn=24&mtp=2",
+    "zoo:llama?layers=2&hidden=16&heads=4&ffn=24&seq=8&batch=2&vocab=20&gated=0&tied=1",
+    "zoo:deepseek?layers=2&hidden=16&heads=2&q_lora=8&kv_lora=6&nope=4&rope=4&v_head=6&ffn=8&seq=8&batch=2"
+    "&vocab=20&experts=8&top_k=2&groups=4&top_groups=2&dense=1&dense_ffn=24&mtp=1",
+    "zoo:deepseek?layers=2&hidden=16&heads=2&q_lora=0&kv_lora=6&nope=4&rope=4&v_head=6&ffn=8&seq=8&batch=2"
+    "&vocab=20&experts=4&top_k=2&sigmoid=0&shared=2&dense=0",
     "zoo:t5?layers=2&hidden=16&heads=2&d_kv=8&ffn=32&src=8&tgt=6&batch=2&vocab=20&dropout=0.1",
     "zoo:swin?layers=2&hidden=8&heads=2&window=2&image=32&patch=2&classes=5&batch=2&dropout=0.1",
     "zoo:evoformer?layers=2&msa=8&pair=8&single=6&seqs=3&residues=4&heads=2&pair_heads=2&head_width=4&"
