@@ -1,5 +1,6 @@
 #include "engine/search/bounds/least_stages.h"
 
+#include "engine/search/memory/operator_memory.h"
 #include "engine/search/memory/turn_units.h"
 #include "engine/search/partition/meeting_tables.h"
 #include "engine/table/selector_index.h"
@@ -13,9 +14,6 @@
 namespace planloom {
 
 namespace {
-
-using Passes = PartitionProblem::Passes;
-using Meeting = PartitionProblem::Meeting;
 
 /// Costs of some operators by themselves, and of what they communicate.
 class StageNetworks
@@ -45,7 +43,7 @@ public:
     /// @param splitsBackward  a pass of its own waits for what gradients of weights alone are made of
     template<typename Own>
     Result<std::vector<double>> least(
-        Passes passes, bool repeated, bool splitsBackward, const Own &own, const std::stop_token &stop)
+        CountedPasses passes, bool repeated, bool splitsBackward, const Own &own, const std::stop_token &stop)
     {
         std::vector<std::vector<CostFactor>> factors(m_operators.size());
         const std::vector<Meeting> &meetings = m_problem.meetings();
@@ -58,17 +56,17 @@ public:
                         std::find(stages.begin(), stages.end(), s) == stages.end())
                         stages.push_back(s);
                 for (const std::size_t s : stages)
-                    add(m, Passes::Both, factors[s]);
+                    add(m, CountedPasses::Both, factors[s]);
                 continue;
             }
-            if (passes != Passes::Backward)
-                add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
+            if (passes != CountedPasses::Backward)
+                add(m, CountedPasses::Forward, factors[stageOf(m_charged[m])]);
             for (std::int32_t run = 0; repeated && run < m_plan.runsAgain[m_charged[m]]; ++run)
-                add(m, Passes::Forward, factors[stageOf(m_charged[m])]);
+                add(m, CountedPasses::Forward, factors[stageOf(m_charged[m])]);
             const bool isApart =
                 splitsBackward && m_problem.makesWeightsAlone(static_cast<std::size_t>(meeting.producer));
-            if (passes != Passes::Forward && !isApart)
-                add(m, Passes::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
+            if (passes != CountedPasses::Forward && !isApart)
+                add(m, CountedPasses::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
         }
         std::vector<double> seconds;
         for (std::size_t s = 0; s < m_operators.size(); ++s) {
@@ -82,7 +80,7 @@ public:
 private:
     std::size_t stageOf(std::size_t op) const { return static_cast<std::size_t>(m_plan.stageOf[op]); }
 
-    void add(std::size_t meeting, Passes passes, std::vector<CostFactor> &factors)
+    void add(std::size_t meeting, CountedPasses passes, std::vector<CostFactor> &factors)
     {
         const std::vector<CostFactor> &own = m_tables.of(meeting, passes);
         factors.insert(factors.end(), own.begin(), own.end());
@@ -178,7 +176,7 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
     }
     for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
         LeastWeight least{.weight = {static_cast<std::int32_t>(t)}, .share = 0};
-        const WeightBytes &bytes = problem.bytesOf(least.weight);
+        const WeightBytes &bytes = problem.weights().bytesOf(least.weight);
         if (bytes.all() == 0)
             continue;
         bool alwaysSums = false; // some reader does, in every choice
@@ -256,7 +254,7 @@ void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vec
             continue;
         double least = std::numeric_limits<double>::infinity();
         for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
-            least = std::min(least, static_cast<double>(problem.passingBytes(i, problem.choiceOf(i, c))));
+            least = std::min(least, static_cast<double>(passingBytes(problem, i, problem.choiceOf(i, c))));
         double &most = stages[static_cast<std::size_t>(plan.stageOf[i])].passingBytes;
         most = std::isfinite(least) ? std::max(most, least) : most;
     }
@@ -351,7 +349,7 @@ std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePl
 std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePlan &plan)
 {
     std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
-    const std::vector<double> kept = problem.leastKeptBytes(plan);
+    const std::vector<double> kept = leastKeptBytes(problem, plan);
     for (std::size_t i = 0; i < kept.size(); ++i)
         stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
     addWeights(problem, plan, stages);
@@ -366,7 +364,7 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
     StageNetworks networks(problem, plan);
     TRY(const auto forward,
         networks.least(
-            Passes::Forward, false, false,
+            CountedPasses::Forward, false, false,
             [](std::size_t, const OperatorChoice &choice) { return choice.forward; }, stop));
     // Gradients of weights that no product makes are made, and added up, with those of inputs.
     const auto weights = [&](std::size_t op, const OperatorChoice &choice) {
@@ -375,7 +373,7 @@ Result<std::vector<LeastStage>> leastStages(const PartitionProblem &problem, con
     };
     TRY(const auto backward,
         networks.least(
-            Passes::Backward, true, splitsBackward,
+            CountedPasses::Backward, true, splitsBackward,
             [&](std::size_t op, const OperatorChoice &choice) {
                 return choice.backward + (splitsBackward ? choice.splitMore : 0)
                     + plan.runsAgain[op] * choice.forward
@@ -402,11 +400,11 @@ Result<std::vector<double>> leastSecondsHolding(const PartitionProblem &problem,
 {
     return StageNetworks(problem, plan)
         .least(
-            Passes::Both, true, false,
+            CountedPasses::Both, true, false,
             [&](std::size_t op, const OperatorChoice &choice) {
                 return choice.backward + choice.forward * (1 + plan.runsAgain[op])
                     + accumulationSeconds(problem, op, choice, accumulates)
-                    + problem.heldSeconds(op, choice, held);
+                    + heldSeconds(problem, op, choice, held);
             },
             stop);
 }

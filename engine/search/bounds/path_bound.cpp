@@ -40,7 +40,7 @@ PathBound::PathBound(const Configuration &configuration, const PartitionProblem 
     , m_isShared(m_readers.size(), false)
     , m_sharedBy(m_readers.size(), -1)
 {
-    for (const PartitionProblem::Meeting &meeting : problem.meetings()) {
+    for (const Meeting &meeting : problem.meetings()) {
         std::int32_t first = meeting.readers.front().first;
         for (const auto &[reader, slot] : meeting.readers)
             first = std::min(first, reader);
@@ -267,18 +267,14 @@ void PathBound::addGathering(std::int32_t reader, double counts, Mean &mean) con
 PathBound::Partition PathBound::partitionOf(const std::vector<std::int32_t> &choice) const
 {
     Partition partition{choice, {}};
-    for (const PartitionProblem::Meeting &meeting : m_problem.meetings()) {
-        std::vector<const OperatorChoice *> readers;
-        for (const auto &[reader, slot] : meeting.readers) {
-            const auto r = static_cast<std::size_t>(reader);
-            readers.push_back(&m_problem.choiceOf(r, choice[r]));
-        }
-        const auto p = static_cast<std::size_t>(std::max(meeting.producer, 0));
-        const OperatorChoice *producer = meeting.producer < 0 ? nullptr : &m_problem.choiceOf(p, choice[p]);
-        using Passes = PartitionProblem::Passes;
-        partition.meetings.emplace_back(
-            m_problem.meetingSeconds(meeting, readers, producer, producer ? Passes::Forward : Passes::Both),
-            producer ? m_problem.meetingSeconds(meeting, readers, producer, Passes::Backward) : 0);
+    for (const Meeting &meeting : m_problem.meetings()) {
+        const MeetingMoves::Readers readers = m_problem.readersOf(meeting, choice);
+        const OperatorChoice *producer = m_problem.producerOf(meeting, choice);
+        const auto seconds = [&](CountedPasses passes) {
+            return m_problem.moves().seconds(meeting, readers, producer, passes);
+        };
+        partition.meetings.emplace_back(seconds(producer ? CountedPasses::Forward : CountedPasses::Both),
+            producer ? seconds(CountedPasses::Backward) : 0);
     }
     return partition;
 }
@@ -288,7 +284,7 @@ double PathBound::secondsOf(const Partition &partition, const Mean &mean) const
     double seconds = mean.constant + waitSeconds(mean);
     for (std::size_t i = 0; i < m_problem.operatorCount(); ++i)
         seconds += ownSeconds(i, m_problem.choiceOf(i, partition.choice[i]), mean);
-    const std::vector<PartitionProblem::Meeting> &meetings = m_problem.meetings();
+    const std::vector<Meeting> &meetings = m_problem.meetings();
     for (std::size_t m = 0; m < meetings.size(); ++m) {
         const auto [forward, backward] = countsOf(meetings[m], m_charged[m], mean);
         seconds += forward * partition.meetings[m].first + backward * partition.meetings[m].second;
@@ -655,17 +651,18 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         const double whole = 1.0 / m_problem.setting().partsOf(choice.inputs[slot]);
         const double share = whole / readers;
         const auto traffic = [&](double times, const WeightTraffic &each) {
-            return times > 0 ? times * m_problem.secondsOf(weight, each, share, readers) : 0;
+            return times > 0 ? times * m_problem.weights().secondsOf(weight, each, share, readers) : 0;
         };
         if (!m_atEnds.empty() && !m_isShared[w]) {
             const double passes = m_splits ? weights.weights : weights.backward;
             const AtEnds &ends = m_atEnds[w];
             if (passes > 0)
                 seconds += passes * m_reductions.inPassSeconds(weight, adds->sums, share, readers);
-            seconds += traffic((ends.first ? weights.forward : 0) + (ends.last ? weights.backward : 0),
-                           m_reductions.leastGatheringAgain(adds->sums, m_problem.layerWith(weight)))
+            seconds +=
+                traffic((ends.first ? weights.forward : 0) + (ends.last ? weights.backward : 0),
+                    m_reductions.leastGatheringAgain(adds->sums, m_problem.weights().layerWith(weight)))
                 + traffic(ends.first ? passes : 0,
-                    m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
+                    m_reductions.leastReducing(adds->sums, m_problem.weights().layerWith(weight)));
         }
         for (std::size_t as = 0; as < kReducedAs; ++as)
             if (const double times = (m_isShared[w] ? 0 : weights.*kReductions[as]) + mean.reduced[as][w];
@@ -675,17 +672,20 @@ double PathBound::ownSeconds(std::size_t op, const OperatorChoice &choice, const
         if (mean.shared[w] > 0)
             seconds += mean.shared[w] / all
                 * m_reductions.sharedSeconds(m_shared[static_cast<std::size_t>(m_sharedBy[w])].stages,
-                    std::floor(m_problem.secondsOf(weight, {.perReducedByte = 1}, whole, 1)), adds->sums);
+                    std::floor(m_problem.weights().secondsOf(weight, {.perReducedByte = 1}, whole, 1)),
+                    adds->sums);
         if (!m_isShared[w])
-            seconds += traffic(weights.gathering + weights.reducing,
-                           m_reductions.leastGatheringAgain(adds->sums, m_problem.layerWith(weight)))
-                + traffic(
-                    weights.reducing, m_reductions.leastReducing(adds->sums, m_problem.layerWith(weight)));
+            seconds +=
+                traffic(weights.gathering + weights.reducing,
+                    m_reductions.leastGatheringAgain(adds->sums, m_problem.weights().layerWith(weight)))
+                + traffic(weights.reducing,
+                    m_reductions.leastReducing(adds->sums, m_problem.weights().layerWith(weight)));
         seconds += mean.gathered[w]
-                * m_problem.secondsOf(weight, m_reductions.leastGatheringAhead(adds->sums), whole / all, all)
+                * m_problem.weights().secondsOf(
+                    weight, m_reductions.leastGatheringAhead(adds->sums), whole / all, all)
             + traffic(weights.gather, m_reductions.leastGathering(adds->sums))
-            + (weights.update * share + mean.sharedUpdate[w] * whole / all) * m_problem.updateSeconds(weight)
-                / m_reductions.updaters(adds->sums);
+            + (weights.update * share + mean.sharedUpdate[w] * whole / all)
+                * m_problem.weights().updateSeconds(weight) / m_reductions.updaters(adds->sums);
     }
     return seconds;
 }
@@ -700,7 +700,7 @@ double PathBound::countsBack(std::size_t op, const Mean &mean) const
 }
 
 std::pair<double, double> PathBound::countsOf(
-    const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const
+    const Meeting &meeting, std::size_t reader, const Mean &mean) const
 {
     if (meeting.producer < 0)
         return {1, 0};
@@ -733,33 +733,23 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
             add(m_ways[w], shares.ways[w], mean);
     const HeldLimits::Prices held = m_beyond.empty() ? HeldLimits::Prices{} : m_limits->at(shares.prices);
     const double constant = mean.constant + waitSeconds(mean) - held.room;
-    CostNetwork network;
-    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
-    for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
-        network.domains.push_back(static_cast<std::int32_t>(m_problem.choiceCount(i)));
-        std::vector<double> costs;
-        for (std::int32_t c = 0; c < network.domains.back(); ++c)
-            costs.push_back(ownSeconds(i, m_problem.choiceOf(i, c), mean)
-                + (m_beyond.empty() ? 0 : m_limits->seconds(i, m_problem.choiceOf(i, c), held)));
-        CostTable &table = ownTables[{m_problem.kindOf(i), costs}];
-        if (!table)
-            table = std::make_shared<const std::vector<double>>(std::move(costs));
-        network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
-    }
+    CostNetwork network = m_problem.networkOf([&](std::size_t op, const OperatorChoice &choice) {
+        return ownSeconds(op, choice, mean) + (m_beyond.empty() ? 0 : m_limits->seconds(op, choice, held));
+    });
     MeetingTables &tables = m_problem.tables();
-    const std::vector<PartitionProblem::Meeting> &meetings = m_problem.meetings();
-    const auto add = [&](std::size_t meeting, PartitionProblem::Passes passes, double times) {
+    const std::vector<Meeting> &meetings = m_problem.meetings();
+    const auto add = [&](std::size_t meeting, CountedPasses passes, double times) {
         for (const CostFactor &factor : tables.of(meeting, passes))
             network.factors.push_back(tables.scaled(factor, times));
     };
     for (std::size_t m = 0; m < meetings.size(); ++m) {
         const auto [forward, backward] = countsOf(meetings[m], m_charged[m], mean);
         if (meetings[m].producer < 0) {
-            add(m, PartitionProblem::Passes::Both, 1);
+            add(m, CountedPasses::Both, 1);
             continue;
         }
-        add(m, PartitionProblem::Passes::Forward, forward);
-        add(m, PartitionProblem::Passes::Backward, backward);
+        add(m, CountedPasses::Forward, forward);
+        add(m, CountedPasses::Backward, backward);
     }
     network.factors.insert(network.factors.end(), m_problem.ties().begin(), m_problem.ties().end());
     TRY(NetworkAnswer answer, cheapestChoice(network, m_problem.networkOptions(), stop));

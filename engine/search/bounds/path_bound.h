@@ -97,8 +97,7 @@ private:
     bool hasTraffic(std::size_t op, const Mean &mean) const;
     bool isSharedBy(const Shared &shared, std::size_t rank) const;
     /// How often what a meeting communicates counts, forward and backward.
-    std::pair<double, double> countsOf(
-        const PartitionProblem::Meeting &meeting, std::size_t reader, const Mean &mean) const;
+    std::pair<double, double> countsOf(const Meeting &meeting, std::size_t reader, const Mean &mean) const;
     double countsBack(std::size_t op, const Mean &mean) const;
     double waitSeconds(const Mean &mean) const;
     static const std::array<double Weights::*, 11> kParts;

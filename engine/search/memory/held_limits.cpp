@@ -27,7 +27,7 @@ HeldLimits::HeldLimits(
         m_room.limit += op.direction == Direction::Forward ? 4.0 * static_cast<double>(op.inputs.size()) : 0;
     for (std::size_t i = 0; i < problem.operatorCount(); ++i)
         for (std::size_t slot = 0; slot < problem.choiceOf(i, 0).kept.size(); ++slot)
-            if (const auto place = problem.keptPlace(i, slot, *m_held.plan); place.storage && place.again)
+            if (const auto place = keptPlace(problem, i, slot, *m_held.plan); place.storage && place.again)
                 ++m_keptAgain[{place.storage, stageOf(i)}];
 }
 
@@ -50,7 +50,7 @@ bool HeldLimits::add(
             continue;
         const OperatorChoice &chosen = m_problem.choiceOf(i, choice[i]);
         Passing &own = passing[stageOf(i)];
-        if (const auto bytes = static_cast<double>(m_problem.passingBytes(i, chosen)); bytes >= own.bytes) {
+        if (const auto bytes = static_cast<double>(passingBytes(m_problem, i, chosen)); bytes >= own.bytes) {
             if (bytes > own.bytes)
                 own.operators.clear();
             own.bytes = bytes;
@@ -125,9 +125,9 @@ HeldLimits::Prices HeldLimits::at(const std::vector<double> &prices) const
 
 double HeldLimits::seconds(std::size_t op, const OperatorChoice &choice, const Prices &prices) const
 {
-    double seconds = m_problem.heldSeconds(op, choice, prices.held);
+    double seconds = heldSeconds(m_problem, op, choice, prices.held);
     if (prices.passing[op] > 0)
-        seconds += prices.passing[op] * static_cast<double>(m_problem.passingBytes(op, choice));
+        seconds += prices.passing[op] * static_cast<double>(passingBytes(m_problem, op, choice));
     if (prices.again.empty())
         return seconds;
     std::map<std::int32_t, double> again;
@@ -149,11 +149,11 @@ void HeldLimits::addAgain(
     std::size_t op, const OperatorChoice &choice, std::map<std::int32_t, double> &bytes) const
 {
     for (std::size_t slot = 0; slot < choice.kept.size() && !m_keptAgain.empty(); ++slot) {
-        const auto place = m_problem.keptPlace(op, slot, *m_held.plan);
+        const auto place = keptPlace(m_problem, op, slot, *m_held.plan);
         if (!place.storage || !place.again)
             continue;
         // Where several keep it in one layout it is there once.
-        if (const std::int64_t kept = m_problem.keptBytes(op, choice, slot, place); kept > 0)
+        if (const std::int64_t kept = keptBytes(m_problem, op, choice, slot, place); kept > 0)
             bytes[groupOf(place.storage)] +=
                 static_cast<double>(kept) / m_keptAgain.at({place.storage, stageOf(op)});
     }

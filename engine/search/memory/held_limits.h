@@ -1,7 +1,7 @@
 #pragma once
 
+#include "engine/search/memory/operator_memory.h"
 #include "engine/search/time/pipeline_time.h"
-#include "engine/search/time/stage_figures.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -27,7 +27,7 @@ StageRoom::StageRoom(const PartitionProblem &problem, const HeldPricing &held,
             stage.held = moment;
         std::vector<double> bytes(operators);
         for (std::size_t i = 0; i < operators; ++i)
-            bytes[i] = problem.heldBytes(i, problem.choiceOf(i, choice[i]), same);
+            bytes[i] = heldBytes(problem, i, problem.choiceOf(i, choice[i]), same);
         return bytes;
     };
     const std::vector<double> weights = bytesAt({});

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "engine/search/partition/partition_problem.h"
-#include "engine/search/time/stage_figures.h"
+#include "engine/search/memory/operator_memory.h"
 
 #include <cstdint>
 #include <optional>

@@ -178,7 +178,7 @@ private:
             return false;
         const std::vector<std::int32_t> &choice = estimate.partition->choice;
         for (std::size_t i = 0; i < choice.size(); ++i)
-            room[rankOf(i)] += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
+            room[rankOf(i)] += heldBytes(problem, i, problem.choiceOf(i, choice[i]), held);
         for (int attempt = 0; attempt < kMostStagePlans; ++attempt) {
             auto plan = stages.within(room);
             if (!plan)
@@ -225,7 +225,7 @@ private:
                                                 : static_cast<double>(m_limit) - m_room.held[r];
         const std::vector<std::int32_t> &choice = estimate.partition->choice;
         for (std::size_t i = 0; load == Load::Least && i < choice.size(); ++i)
-            loads[rankOf(i)].bytes += problem.heldBytes(i, problem.choiceOf(i, choice[i]), held);
+            loads[rankOf(i)].bytes += heldBytes(problem, i, problem.choiceOf(i, choice[i]), held);
         const OperatorTimes &times = estimate.partition->times;
         for (std::size_t i = 0; i < times.forward.size(); ++i)
             loads[rankOf(i)].seconds += times.backward[i] + times.forward[i] * (1 + m_plan->runsAgain[i]);
@@ -333,8 +333,8 @@ private:
                      && index.layerOf({static_cast<std::int32_t>(end)}) == layer;
                      ++end)
                     if (fast[end] != slow[end])
-                        more += problem.heldBytes(end, problem.choiceOf(end, fast[end]), *held)
-                            - problem.heldBytes(end, problem.choiceOf(end, slow[end]), *held);
+                        more += heldBytes(problem, end, problem.choiceOf(end, fast[end]), *held)
+                            - heldBytes(problem, end, problem.choiceOf(end, slow[end]), *held);
                 isFull[rank] = isFull[rank] || more > left[rank];
                 const bool isFast = !isFull[rank];
                 left[rank] -= isFast ? more : 0;
@@ -484,12 +484,7 @@ HeldPricing StepEstimator::heldPricing(
     const auto share = [&](int from) {
         return m_space.sharding.keptShare(configuration.zero, from, configuration.replicas);
     };
-    HeldPricing held;
-    held.plan = plan;
-    held.keepers = problem.keepersOf(*plan);
-    held.readers = problem.readersByStage(*plan);
-    if (splitsBackward(configuration.schedule))
-        held.deferrers = problem.deferrers();
+    HeldPricing held(problem, plan, splitsBackward(configuration.schedule));
     held.model = share(3);
     held.states.fill(share(1));
     if (configuration.zero >= 1)

@@ -1,5 +1,6 @@
 #include "engine/search/memory/turn_planner.h"
 
+#include "engine/search/memory/operator_memory.h"
 #include "engine/search/time/runs_again.h"
 #include "engine/table/selector_index.h"
 
@@ -95,7 +96,7 @@ std::vector<TurnPlanner::Layer> TurnPlanner::layersOf(
         const OperatorChoice &chosen = m_problem.choiceOf(i, choice[i]);
         const std::size_t inputs = m_graph.operators[i].inputs.size();
         for (std::size_t slot = 0; slot < chosen.kept.size(); ++slot) {
-            const auto place = m_problem.keptPlace(i, slot, plan);
+            const auto place = keptPlace(m_problem, i, slot, plan);
             const std::int64_t bytes = chosen.kept[slot]; // what running again needs alone dies before
             if (bytes == 0 || !place.storage || !place.again)
                 continue;
@@ -183,7 +184,7 @@ TurnPlanner::Moment TurnPlanner::fullest(
         }
         const double bytes = whole
             + static_cast<double>(
-                m_problem.passingBytes(op, m_problem.choiceOf(op, choice[op])) + layer.waiting[o]);
+                passingBytes(m_problem, op, m_problem.choiceOf(op, choice[op])) + layer.waiting[o]);
         if (bytes > most.bytes)
             most = {bytes, unitOf(op)};
     }

@@ -53,7 +53,7 @@ MeetingTables::MeetingTables(const PartitionProblem &problem)
 {
 }
 
-const std::vector<CostFactor> &MeetingTables::of(std::size_t meeting, PartitionProblem::Passes passes)
+const std::vector<CostFactor> &MeetingTables::of(std::size_t meeting, CountedPasses passes)
 {
     auto &factors = m_factors[meeting][static_cast<std::size_t>(passes)];
     if (!factors)
@@ -73,10 +73,9 @@ CostFactor MeetingTables::scaled(const CostFactor &factor, double times)
     return {factor.variables, table};
 }
 
-std::vector<CostFactor> MeetingTables::make(
-    const PartitionProblem::Meeting &meeting, PartitionProblem::Passes passes)
+std::vector<CostFactor> MeetingTables::make(const Meeting &meeting, CountedPasses passes)
 {
-    const std::vector<std::int32_t> whole = PartitionProblem::scopeOf(meeting);
+    const std::vector<std::int32_t> whole = meeting.scope();
     double entries = 1;
     for (const std::int32_t v : whole)
         entries *= static_cast<double>(m_problem.choiceCount(static_cast<std::size_t>(v)));
@@ -126,16 +125,16 @@ std::vector<CostFactor> MeetingTables::make(
                 Entry readers;
                 for (const auto &[reader, slot] : meeting.readers)
                     readers.push_back(chosen[placeOf(reader)]);
-                return m_problem.meetingSeconds(meeting, readers, producerIn(chosen), passes);
+                return m_problem.moves().seconds(meeting, readers, producerIn(chosen), passes);
             }
             const OperatorChoice &own = *chosen[placeOf(meeting.readers[r].first)];
             if (meeting.producer >= 0)
-                return m_problem.shareSeconds(meeting, r, own, producerIn(chosen), passes);
+                return m_problem.moves().shareSeconds(meeting, r, own, producerIn(chosen), passes);
             if (r == 0)
                 return 0.0;
-            PartitionProblem::Meeting two = meeting;
+            Meeting two = meeting;
             two.readers = {meeting.readers[r - 1], meeting.readers[r]};
-            return m_problem.meetingSeconds(
+            return m_problem.moves().seconds(
                 two, {chosen[placeOf(meeting.readers[r - 1].first)], &own}, nullptr, passes);
         });
         if (std::any_of(costs->begin(), costs->end(), [](double cost) { return cost > 0; }))
@@ -180,51 +179,6 @@ CostFactor MeetingTables::leastOver(const CostFactor &factor, const std::vector<
     }
     least.costs = known;
     return least;
-}
-
-MeetingTables &PartitionProblem::tables() const
-{
-    if (!m_tables)
-        m_tables = std::make_unique<MeetingTables>(*this);
-    return *m_tables;
-}
-
-CostNetwork PartitionProblem::network(const PartitionPricing &pricing) const
-{
-    CostNetwork network;
-    std::map<std::pair<std::int32_t, std::vector<double>>, CostTable> ownTables; // by kind
-    for (std::size_t i = 0; i < m_choices.size(); ++i) {
-        const OperatorChoices &choices = *m_choices[i];
-        network.domains.push_back(static_cast<std::int32_t>(choices.choices.size()));
-        std::vector<double> costs;
-        for (const OperatorChoice &choice : choices.choices)
-            costs.push_back(ownSeconds(i, choice, pricing));
-        CostTable &table = ownTables[{choices.kind, costs}];
-        if (!table)
-            table = std::make_shared<const std::vector<double>>(std::move(costs));
-        network.factors.push_back({{static_cast<std::int32_t>(i)}, table});
-    }
-    for (std::size_t m = 0; m < m_meetings.size(); ++m) {
-        const std::int32_t producer = m_meetings[m].producer;
-        const bool isApart =
-            pricing.withoutWeights && producer >= 0 && makesWeightsAlone(static_cast<std::size_t>(producer));
-        const std::vector<CostFactor> &factors = tables().of(m, isApart ? Passes::Forward : Passes::Both);
-        network.factors.insert(network.factors.end(), factors.begin(), factors.end());
-    }
-    network.factors.insert(network.factors.end(), m_ties.begin(), m_ties.end());
-    return network;
-}
-
-std::vector<std::int32_t> PartitionProblem::scopeOf(const Meeting &meeting)
-{
-    std::vector<std::int32_t> scope;
-    for (const auto &[reader, slot] : meeting.readers)
-        scope.push_back(reader);
-    if (meeting.producer >= 0)
-        scope.push_back(meeting.producer);
-    std::sort(scope.begin(), scope.end());
-    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
-    return scope;
 }
 
 } // namespace planloom

@@ -18,7 +18,7 @@ public:
     explicit MeetingTables(const PartitionProblem &problem); ///< Must outlive it.
 
     /// Of one of the problem's meetings, factors over operators' numbers; none where nothing costs anything.
-    const std::vector<CostFactor> &of(std::size_t meeting, PartitionProblem::Passes passes);
+    const std::vector<CostFactor> &of(std::size_t meeting, CountedPasses passes);
 
     /// A factor without the variables that are not `inside`: the least over them.
     CostFactor leastOver(const CostFactor &factor, const std::vector<bool> &inside);
@@ -27,7 +27,7 @@ public:
 
 private:
     using Entry = std::vector<const OperatorChoice *>; ///< By operator of the scope.
-    std::vector<CostFactor> make(const PartitionProblem::Meeting &meeting, PartitionProblem::Passes passes);
+    std::vector<CostFactor> make(const Meeting &meeting, CountedPasses passes);
     template<typename Cost>
     CostTable table(std::vector<std::int64_t> key, const std::vector<std::int32_t> &scope, const Cost &cost);
 

@@ -459,11 +459,6 @@ std::vector<Split> ChoiceFinder::otherSplits(OperatorId forward) const
     return splits;
 }
 
-bool ChoiceFinder::isAside(OperatorId forward) const
-{
-    return m_setting.aside && !m_setting.aside->empty() && (*m_setting.aside)[at(forward)];
-}
-
 const Allowed<Split> *ChoiceFinder::allowedOver(OperatorId forward, const std::string &axis) const
 {
     if (m_setting.bound)
@@ -504,7 +499,7 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
     const Split whole{.kind = SplitKind::Replicate, .parts = m_setting.parts, .axis = m_setting.axis};
     const Split around{
         .kind = SplitKind::Replicate, .parts = m_setting.outerParts, .axis = m_setting.outerAxis};
-    if (isAside(forward)) {
+    if (m_setting.isAside(at(forward))) {
         OperatorChoice &only = found.choices.emplace_back();
         only.split = whole;
         only.outer = around;
@@ -596,7 +591,7 @@ std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, c
 
 ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
 {
-    if (isAside(id)) { // by their slots alone
+    if (m_setting.isAside(at(id))) { // by their slots alone
         const Operator &op = m_graph.at(id);
         return {
             -1, {static_cast<std::int32_t>(op.inputs.size()), static_cast<std::int32_t>(op.outputs.size())}};

@@ -50,6 +50,7 @@ struct AxisSetting {
     bool batchAlone =
         false; ///< Operators are cut along the batch where they can be, and have no other choice.
 
+    bool isAside(std::size_t op) const { return aside && !aside->empty() && (*aside)[op]; }
     std::int32_t shards() const { return parts * outerParts; } ///< Devices of both axes.
     /// Into how many parts a tensor is cut that lies so.
     std::int32_t partsOf(ShardLayout layout) const
@@ -150,7 +151,6 @@ private:
     using Key = std::pair<std::int32_t, std::vector<std::int32_t>>; ///< Of those alike; rows.
     Key keyOf(OperatorId forward) const;
     OperatorChoices find(OperatorId forward) const;
-    bool isAside(OperatorId forward) const;
     /// Over the outer axis and the inner one; the first alone where there is no outer axis.
     bool add(OperatorId forward, const Split &split, const Split &outer, OperatorChoices &choices) const;
     /// What rows allow of splits over one axis of several devices; null: anything.

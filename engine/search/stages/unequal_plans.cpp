@@ -342,7 +342,7 @@ private:
     {
         const std::int32_t first = kind.configuration.firstDevice;
         const GroupShape beside = groupShape(m_estimator.m_cluster, {{first}, {first > 0 ? first - 1 : 1}});
-        for (const PartitionProblem::Meeting &meeting : kind.problem->meetings()) {
+        for (const Meeting &meeting : kind.problem->meetings()) {
             if (meeting.producer < 0)
                 continue;
             const auto p = static_cast<std::size_t>(meeting.producer);

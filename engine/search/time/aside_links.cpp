@@ -67,7 +67,7 @@ AsideLinks::Sent AsideLinks::toGroup(TensorId tensor, bool gradient, ShardLayout
     sent.link *= reach.local > 0 ? static_cast<double>(devices) : 1;
     if (sums != ShardAxes::None) {
         // One by one, or added up where they are.
-        double joined = m_problem.moveSeconds(layout, withoutSums(layout), moved);
+        double joined = m_problem.moves().seconds(layout, withoutSums(layout), moved);
         if (isIn(group, rank) && m_places.replicas > 1 && isCut(tensor))
             joined += m_costs.collective(CollectiveKind::AllGather, bytesAs(bytes),
                 groupShape(m_cluster, m_places.replicaGroup(rank, 0)));

@@ -345,8 +345,8 @@ double AsideTimes::sharedSeconds(
             const std::int64_t devices = std::int64_t{places.replicas} * places.shards;
             const GroupShape pair = groupShape(
                 *m_cluster, {first, places.at(places.replicas - 1, std::max(0, rankOf(places, first)), 0)});
-            for (const std::int64_t bytes :
-                {elements * sizeOf(setting.types->reduced(gradient)), problem.bytesOf(weight).model})
+            for (const std::int64_t bytes : {elements * sizeOf(setting.types->reduced(gradient)),
+                     problem.weights().bytesOf(weight).model})
                 all += static_cast<double>(devices - 1)
                     * setting.costs->collective(CollectiveKind::SendRecv, Bytes{bytes / devices}, pair);
         }
@@ -360,7 +360,7 @@ double AsideTimes::updateSeconds(
     for (std::size_t group = 0; group < m_groups.size(); ++group)
         for (const DeviceId device : m_groups[group])
             for (const TensorId weight : m_weights[group])
-                seconds[device] += problem.updateSecondsAside(weight);
+                seconds[device] += problem.weights().updateSecondsAside(weight);
     double most = 0;
     for (const auto &[device, own] : seconds)
         if (rankOf(places, device) == rank)

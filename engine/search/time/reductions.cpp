@@ -98,7 +98,7 @@ Reductions::Reductions(const Configuration &configuration, const MeshPlaces &pla
     , m_costs(costs)
     , m_cluster(cluster)
     , m_problem(problem)
-    , m_largest(problem.largestReduced())
+    , m_largest(problem.weights().largestReduced())
     , m_sums(configuration.shardSums())
 {
     const auto of = static_cast<std::size_t>(rank < 0 ? places.nearestRank : rank);
@@ -111,7 +111,7 @@ Reductions::Reductions(const Configuration &configuration, const MeshPlaces &pla
             m_inUnit[indexOf(sums)] = groupShape(cluster, places.shardsOver(0, rank, sums));
         }
         // Of masters; what is updated itself is gathered at once (lowering, `gatheredAhead`).
-        m_ahead = (configuration.zero == 1 || configuration.zero == 2) && problem.hasMasters();
+        m_ahead = (configuration.zero == 1 || configuration.zero == 2) && problem.weights().hasMasters();
     }
 }
 
@@ -456,7 +456,7 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
         };
         const auto shareOf = [&](ShardAxes sums) { return *weight.shares[indexOf(sums)]; };
         const auto traffic = [&](const WeightTraffic &each, ShardAxes sums) {
-            return m_problem.secondsOf(weight.weight, each, shareOf(sums), 1);
+            return m_problem.weights().secondsOf(weight.weight, each, shareOf(sums), 1);
         };
         const auto bytes = [&](ShardAxes sums) { return traffic({.perReducedByte = 1}, sums); };
         const bool isShared = weight.stages.size() > 1;
@@ -470,7 +470,7 @@ Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std
         }
         least.gather += cheapest([&](ShardAxes sums) { return traffic(leastGathering(sums), sums); });
         least.update += cheapest([&](ShardAxes sums) {
-            return m_problem.updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
+            return m_problem.weights().updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
         });
         const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
             [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
@@ -516,8 +516,8 @@ WeightTraffic Reductions::leastReduction(ShardAxes sums) const
 {
     if (m_configuration.zero < 2)
         return leastReduction(sums, ReducedAs::InBuckets);
-    WeightTraffic traffic = leastReducing(sums, m_problem.largestLayer());
-    traffic.perModelByte = leastGatheringAgain(sums, m_problem.largestLayer()).perModelByte;
+    WeightTraffic traffic = leastReducing(sums, m_problem.weights().largestLayer());
+    traffic.perModelByte = leastGatheringAgain(sums, m_problem.weights().largestLayer()).perModelByte;
     return traffic;
 }
 
@@ -616,12 +616,12 @@ double Reductions::launchedByte(CollectiveKind kind, ShardAxes sums, double byte
     return known->second;
 }
 
-WeightTraffic Reductions::leastReducing(ShardAxes sums, PartitionProblem::LayerBytes layer) const
+WeightTraffic Reductions::leastReducing(ShardAxes sums, LayerBytes layer) const
 {
     return {.perReducedByte = launchedByte(reductionKind(), sums, layer.reducedBytes)};
 }
 
-WeightTraffic Reductions::leastGatheringAgain(ShardAxes sums, PartitionProblem::LayerBytes layer) const
+WeightTraffic Reductions::leastGatheringAgain(ShardAxes sums, LayerBytes layer) const
 {
     if (m_configuration.zero != 3)
         return {};
@@ -630,7 +630,7 @@ WeightTraffic Reductions::leastGatheringAgain(ShardAxes sums, PartitionProblem::
 
 double Reductions::inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const
 {
-    const double bytes = m_problem.secondsOf(weight, {.perReducedByte = 1}, share * readers, 1);
+    const double bytes = m_problem.weights().secondsOf(weight, {.perReducedByte = 1}, share * readers, 1);
     if (bytes < 1)
         return 0;
     return m_costs.copy(Bytes{static_cast<std::int64_t>(bytes) / std::max(1, shape(sums).ranks)},

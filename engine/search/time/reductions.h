@@ -128,10 +128,10 @@ public:
     double leastGatheringLaunch() const;
     /// Likewise of reducing it in a pass (ZeRO-2 and 3), and of gathering it for one (ZeRO-3), in a layer
     /// that has so much.
-    WeightTraffic leastReducing(ShardAxes sums, PartitionProblem::LayerBytes layer) const;
-    WeightTraffic leastGatheringAgain(ShardAxes sums, PartitionProblem::LayerBytes layer) const;
+    WeightTraffic leastReducing(ShardAxes sums, LayerBytes layer) const;
+    WeightTraffic leastGatheringAgain(ShardAxes sums, LayerBytes layer) const;
     /// With ZeRO-2 and 3, seconds of a backward pass that reducing a weight takes of computation: adding up
-    /// what a device keeps. @param share  and the next as `PartitionProblem::secondsOf`
+    /// what a device keeps. @param share  and the next as `ModelWeights::secondsOf`
     double inPassSeconds(TensorId weight, ShardAxes sums, double share, double readers) const;
     /// Likewise of gathering it as the next step begins.
     WeightTraffic leastGatheringAhead(ShardAxes sums) const;

@@ -1,5 +1,6 @@
 #include "engine/search/time/stage_figures.h"
 
+#include "engine/search/memory/operator_memory.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -73,8 +74,8 @@ private:
             const OperatorChoice &choice = choiceOf(i);
             const std::int32_t stage = m_plan.stageOf[i];
             for (std::size_t slot = 0; slot < choice.kept.size(); ++slot) {
-                const auto kept = m_problem.keptPlace(i, slot, m_plan);
-                const std::int64_t bytes = m_problem.keptBytes(i, choice, slot, kept);
+                const auto kept = keptPlace(m_problem, i, slot, m_plan);
+                const std::int64_t bytes = keptBytes(m_problem, i, choice, slot, kept);
                 if (bytes == 0)
                     continue;
                 const ShardLayout layout =
@@ -109,12 +110,12 @@ private:
             const Operator &op = m_graph.operators[i];
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 const TensorId input = op.inputs[slot];
-                if (m_problem.defers(i, choice, slot)
+                if (defers(m_problem, i, choice, slot)
                     && seen.emplace(m_plan.stageOf[i], m_problem.storageOf(input)).second)
                     stageOf(i).deferredBytes += m_problem.localBytes(input, choice.inputs[slot]);
             }
             for (std::size_t slot = 0; slot < op.outputs.size(); ++slot)
-                if (m_problem.defersGradient(i, slot))
+                if (defersGradient(m_problem, i, slot))
                     stageOf(i).deferredBytes +=
                         m_problem.localBytes(op.outputs[slot], choice.outputGradients[slot]);
         }
@@ -126,7 +127,7 @@ private:
         std::vector<std::int64_t> most(m_stages.size(), 0);
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
-            own = std::max(own, m_problem.passingBytes(i, choiceOf(i)));
+            own = std::max(own, passingBytes(m_problem, i, choiceOf(i)));
         }
         for (std::size_t s = 0; s < most.size(); ++s)
             m_stages[s].passingBytes += most[s];
@@ -275,7 +276,7 @@ private:
     {
         StageFigures &stage = m_stages[static_cast<std::size_t>(s)];
         const StorageTypes &types = *m_setting.types;
-        const WeightBytes &whole = m_problem.bytesOf(weight);
+        const WeightBytes &whole = m_problem.weights().bytesOf(weight);
         const auto part = [&](std::int64_t bytes) {
             return static_cast<std::int64_t>(static_cast<double>(bytes) * share);
         };
@@ -283,7 +284,7 @@ private:
         piece.modelBytes = part(whole.model);
         stage.modelBytes += part(whole.model);
         piece.stateBytes = part(whole.state);
-        piece.update = m_problem.updateSeconds(weight) * share;
+        piece.update = m_problem.weights().updateSeconds(weight) * share;
         stage.gradientBytes += part(whole.gradient);
         if (const TensorId gradient = m_problem.gradientOf(weight)) {
             piece.reducedBytes = elements * sizeOf(types.reduced(gradient));
@@ -371,11 +372,11 @@ double GatheredWeights::most() const
 }
 
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts, const PassedBefore &before)
+    const std::function<std::int64_t(const Meeting &)> &parts, const PassedBefore &before)
 {
     std::map<std::pair<std::int32_t, std::int32_t>, StageLink> links;
     for (std::size_t m = 0; m < problem.meetings().size(); ++m) {
-        const PartitionProblem::Meeting &meeting = problem.meetings()[m];
+        const Meeting &meeting = problem.meetings()[m];
         if (meeting.producer < 0)
             continue;
         const auto p = static_cast<std::size_t>(meeting.producer);
@@ -471,7 +472,7 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
 {
     return stageLinks(
         problem, plan,
-        [&](const PartitionProblem::Meeting &meeting) {
+        [&](const Meeting &meeting) {
             const auto p = static_cast<std::size_t>(meeting.producer);
             return partsSent(problem, problem.choiceOf(p, choice[p]).outputs[meeting.output]);
         },

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/search/partition/partition_problem.h"
+#include "engine/search/partition/operator_times.h"
 #include "engine/search/time/pipeline_time.h"
 
 #include <array>
@@ -150,7 +150,7 @@ struct PassedBefore {
 /// @param parts  of how many parts of a tensor each device sends one; 1: all of it
 /// O(tensors x their readers x log of those).
 std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePlan &plan,
-    const std::function<std::int64_t(const PartitionProblem::Meeting &)> &parts, const PassedBefore &before);
+    const std::function<std::int64_t(const Meeting &)> &parts, const PassedBefore &before);
 /// Of what is sent one after the other, until the pass that reads it can begin: `StageSend::forwardAhead`.
 struct SentAhead {
     double seconds = 0;
@@ -166,7 +166,7 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
     const std::vector<std::int32_t> &choice, const OperatorTimes &times);
 
 /// @param choice  by forward operator
-/// @param times  `problem.timesOf(choice)`
+/// @param times  `timesOf(problem, choice)`
 /// O(operators + tensors).
 std::vector<StageFigures> stageFigures(const PartitionProblem &problem,
     const std::vector<std::int32_t> &choice, const OperatorTimes &times, const StagePlan &plan);

@@ -121,9 +121,9 @@ PartitionPricing StepEstimator::pricingOf(
     double behindSeconds = 0;
     for (const ShardAxes sums : allSums) {
         behind[indexOf(sums)] = reductions.leastGathering(sums);
-        behindSeconds = std::max(behindSeconds, problem.trafficSeconds(behind[indexOf(sums)]));
+        behindSeconds = std::max(behindSeconds, problem.weights().trafficSeconds(behind[indexOf(sums)]));
     }
-    if (behindSeconds > problem.updateSeconds() * pricing.updates.front()) {
+    if (behindSeconds > problem.weights().updateSeconds() * pricing.updates.front()) {
         pricing.updates = {};
         pricing.behind = behind;
     } else if (configuration.zero < 2) {
@@ -142,7 +142,7 @@ std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
     std::vector<std::int32_t> choice, const PartitionProblem &problem)
 {
     auto found = std::make_shared<PartitionAnswer>();
-    found->times = problem.timesOf(choice);
+    found->times = timesOf(problem, choice);
     found->choice = std::move(choice);
     for (std::size_t i = 0; i < found->times.forward.size(); ++i) {
         found->seconds += found->times.forward[i] + found->times.backward[i];
@@ -208,7 +208,7 @@ OperatorTimes StepEstimator::replicaTimes(
             setting, ShardGroups{.inner = groupShape(m_cluster, places.replicaGroup(0, 0))});
     }
     const std::vector<std::int32_t> first(problem->operatorCount(), 0);
-    OperatorTimes times = problem->timesOf(first, shares);
+    OperatorTimes times = timesOf(*problem, first, shares);
     for (std::size_t i = 0; i < first.size(); ++i) {
         times.forward[i] -= problem->choiceOf(i, 0).forward;
         times.backward[i] -= problem->choiceOf(i, 0).backward;

@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/graph/operators/catalogue.h"
 #include "engine/plan/plan_draft.h"
+#include "engine/search/memory/operator_memory.h"
 #include "engine/search/time/reductions.h"
 #include "engine/table/selector_index.h"
 
@@ -175,7 +176,7 @@ Result<OperatorTimes> StepEstimator::slowestTimes(
     OperatorTimes times;
     for (ClassSet left = classes; left != 0; left &= left - 1) {
         TRY(const Problem *own, problem(configuration, left & (~left + 1)));
-        OperatorTimes each = own->network->timesOf(choice);
+        OperatorTimes each = timesOf(*own->network, choice);
         if (times.forward.empty()) {
             times = std::move(each);
             continue;
@@ -254,7 +255,7 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
             toString(OperatorPlace{m_model.graph->at(op).name, {}})};
     own.leastWeights = own.network->leastWeightBytes();
     for (const auto &[word, plan] : m_recomputed) {
-        const std::vector<double> kept = own.network->leastKeptBytes(plan);
+        const std::vector<double> kept = leastKeptBytes(*own.network, plan);
         own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
         own.leastAgain[word] = own.network->leastForwardSeconds(plan.runsAgain);
     }

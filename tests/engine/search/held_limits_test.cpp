@@ -66,10 +66,7 @@ TEST(HeldLimits, AreOfNoMoreThanWhatPartitionsHold)
         const auto partitions = randomPartitions(**estimator, configuration, random, 12);
         ASSERT_EQ(partitions.size(), 12U);
         const auto &plan = partitions.front().stages;
-        HeldPricing held{.plan = plan,
-            .keepers = problem.keepersOf(*plan),
-            .deferrers = problem.deferrers(),
-            .readers = problem.readersByStage(*plan)};
+        HeldPricing held(problem, plan, true);
         constexpr double kRoom = 1e6;
         HeldLimits::Room room{kRoom, {}, std::vector<double>(4, std::numeric_limits<double>::infinity())};
         for (const LeastStage &stage : leastHeld(problem, *plan))

@@ -1,4 +1,4 @@
-#include "engine/search/partition/partition_problem.h"
+#include "engine/search/partition/operator_times.h"
 
 #include "engine/hardware/cluster.h"
 #include "tests/engine/table/models.h"
@@ -51,7 +51,7 @@ struct Asked {
     /// What operators take, with their communication, and their weights' part of the step.
     double seconds(const std::vector<std::int32_t> &choice) const
     {
-        const OperatorTimes times = problem->timesOf(choice);
+        const OperatorTimes times = timesOf(*problem, choice);
         double sum = 0;
         for (std::size_t i = 0; i < times.forward.size(); ++i) {
             sum += times.forward[i] + times.backward[i];
@@ -59,7 +59,8 @@ struct Asked {
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot)
                 if (const auto own = problem->accumulationOf(i, slot, problem->choiceOf(i, choice[i])))
                     sum += own->first
-                        + problem->updateSeconds(op.inputs[slot]) * problem->shareOf(op.inputs[slot], choice);
+                        + problem->weights().updateSeconds(op.inputs[slot])
+                            * problem->shareOf(op.inputs[slot], choice);
         }
         return sum;
     }

@@ -175,7 +175,7 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
         ASSERT_TRUE(least);
         const OperatorTimes waits;
         PathBound bound(configuration, problem, stages, reductions, *least, waits, true);
-        const OperatorTimes times = problem.timesOf(only);
+        const OperatorTimes times = timesOf(problem, only);
         ASSERT_TRUE(bound.add(
             only, stageFigures(problem, only, times, stages), stageLinks(problem, stages, only, times)));
         const auto found = bound.solve({});
