@@ -57,6 +57,8 @@ struct Configuration {
     friend auto operator<=>(const Configuration &, const Configuration &) = default;
 
     std::int32_t batchCuts() const { return replicas * microBatches; }
+    /// From this `zero` on gradients are cut as they come; those of a single micro-batch as they are reduced.
+    std::int32_t gradientsCutFrom() const { return microBatches == 1 ? 1 : 2; }
     std::int32_t stages() const { return ranks * stagesPerRank; }
     std::int32_t devices() const; ///< That it uses.
     bool isUnequal() const { return !groups.empty(); }

@@ -35,7 +35,7 @@ Result<const std::vector<LeastStage> *> StepEstimator::least(
         const ClassSet classes = places.classesOf(s % places.ranks);
         const auto [own, fresh] = ofClasses.try_emplace(classes);
         if (fresh) {
-            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
+            TRY(const PartitionProblem *slowest, m_problems.slowestOf(configuration, classes));
             TRY(own->second, leastStages(*slowest, *plan, splits, configuration.zero < 2, stop));
         }
         all.push_back(own->second[static_cast<std::size_t>(s)]);
@@ -46,14 +46,14 @@ Result<const std::vector<LeastStage> *> StepEstimator::least(
 
 OperatorTimes StepEstimator::leastWaits(const Configuration &configuration)
 {
-    return replicaTimes(
-        configuration, std::vector<double>(m_model.graph->tensors.size(), 1.0 / configuration.shards));
+    return m_problems.replicaTimes(configuration,
+        std::vector<double>(m_setting.model.graph->tensors.size(), 1.0 / configuration.shards));
 }
 
 double StepEstimator::secondsOfWaits(const Configuration &configuration)
 {
     const auto [known, fresh] =
-        m_problems.at(keyOf(configuration)).leastWaits.try_emplace(placesOf(configuration).replicaStride, 0);
+        m_problems.made(configuration).leastWaits.try_emplace(placesOf(configuration).replicaStride, 0);
     if (fresh)
         known->second = leastWaits(configuration).communication;
     return known->second;
@@ -70,10 +70,10 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
     TRY(paths.plan, stages(configuration, stop));
     TRY(paths.next, partition(configuration, 0, stop));
     paths.waits = leastWaits(configuration);
-    paths.reductions = std::make_unique<Reductions>(
-        paths.configuration, placesOf(configuration), m_costs, m_cluster, problemOf(configuration));
+    paths.reductions = std::make_unique<Reductions>(paths.configuration, placesOf(configuration),
+        m_setting.costs, m_setting.cluster, problemOf(configuration));
     paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
-        *paths.reductions, *least, paths.waits, m_trains);
+        *paths.reductions, *least, paths.waits, m_setting.trains);
     return &paths;
 }
 
@@ -111,7 +111,7 @@ Result<StepEstimate> StepEstimator::estimateAlongPaths(
         result.bound = std::min(staged.seconds, result.seconds);
         return result;
     }
-    if (m_space.sharding.isMixed()) {
+    if (m_setting.space.sharding.isMixed()) {
         TRY(result.bound, boundOf(configuration, stop));
         return result;
     }
@@ -143,13 +143,13 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     StagedBound result;
     TRY(result.seconds, boundOf(configuration, stop));
     TRY(result.peakBytes, stagedPeakOf(configuration, stop));
-    if (m_space.sharding.isMixed())
+    if (m_setting.space.sharding.isMixed())
         return result;
     TRY(const auto plan, stages(configuration, stop));
     TRY(const auto *least, this->least(configuration, stop));
     const PartitionProblem &problem = problemOf(configuration);
     const bool splits = splitsBackward(configuration.schedule);
-    TRY(const RankReductions reductions, reductionsOf(configuration));
+    TRY(const RankReductions reductions, m_problems.reductionsOf(configuration));
     const OperatorTimes waits = leastWaits(configuration);
     // With ZeRO-2 and 3 blocks take more than what their operators do.
     const std::vector<StageSend> sends =
@@ -188,7 +188,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     }
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, times, sends, SendOrder::Any, configuration.ranks,
-            configuration.microBatches, m_trains));
+            configuration.microBatches, m_setting.trains));
     double &seconds = result.seconds;
     seconds = std::max(seconds, played.makespan);
     for (std::size_t s = 0; s < times.size(); ++s)
@@ -215,7 +215,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
             if (weights[s].last > 0)
                 reduced = std::max(reduced, played.end[s] + weights[s].last);
         }
-        if (!m_trains)
+        if (!m_setting.trains)
             continue;
         all.reduction = std::max(all.reduction, own.longestOf(all.reduced).first);
         if (all.gather > 0)
@@ -230,7 +230,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
 
 Result<void> StepEstimator::findLeastWay(const Configuration &configuration, const std::stop_token &stop)
 {
-    TRY(Problem * own, problem(configuration));
+    TRY(StepProblem * own, m_problems.of(configuration));
     if (own->leastWay > 0 || !splitsBackward(configuration.schedule))
         return {};
     PartitionPricing pricing;
@@ -239,19 +239,6 @@ Result<void> StepEstimator::findLeastWay(const Configuration &configuration, con
         cheapestChoice(own->network->network(pricing), own->network->networkOptions(), stop));
     own->leastWay = std::min(answer.bound, answer.cost);
     return {};
-}
-
-std::vector<std::int32_t> StepEstimator::outerShardsFor(std::int32_t shards)
-{
-    if (!m_nested)
-        m_nested.emplace(AxisSetting{.model = &m_model,
-            .plan = &m_plan,
-            .types = m_types.get(),
-            .costs = &m_costs,
-            .axis = m_space.shardAxis,
-            .alike = m_alike,
-            .joins = m_joins});
-    return m_nested->outerShards(shards);
 }
 
 Result<double> StepEstimator::nestedEntriesOf(const Configuration &configuration, const std::stop_token &stop)
@@ -264,7 +251,7 @@ Result<double> StepEstimator::nestedEntriesOf(const Configuration &configuration
 
 Result<double> StepEstimator::kernelBoundOf(const Configuration &configuration)
 {
-    TRY(const Problem *own, problem(configuration));
+    TRY(const StepProblem *own, m_problems.of(configuration));
     return own->network->leastKernelSeconds() * configuration.microBatches / configuration.ranks;
 }
 
@@ -280,10 +267,10 @@ Result<double> StepEstimator::capacityOf(const Configuration &configuration)
     const MeshPlaces &places = placesOf(configuration);
     if (!places.isMixed())
         return configuration.ranks;
-    TRY(const Problem *fastest, problem(configuration));
+    TRY(const StepProblem *fastest, m_problems.of(configuration));
     double capacity = 0;
     for (std::int32_t rank = 0; rank < places.ranks; ++rank) {
-        TRY(const PartitionProblem *own, slowestOf(configuration, places.classesOf(rank)));
+        TRY(const PartitionProblem *own, m_problems.slowestOf(configuration, places.classesOf(rank)));
         capacity += fastest->network->leastKernelSeconds() / own->leastKernelSeconds();
     }
     return capacity;
@@ -291,15 +278,15 @@ Result<double> StepEstimator::capacityOf(const Configuration &configuration)
 
 Result<double> StepEstimator::asideOf(const Configuration &configuration, const PartitionAnswer &fastest)
 {
-    TRY(Problem * own, problem(configuration));
+    TRY(StepProblem * own, m_problems.of(configuration));
     if (own->aside.isEmpty())
         return 0;
     const MeshPlaces &places = placesOf(configuration);
     const auto [known, fresh] =
         own->likelyAside.try_emplace({places.replicaStride, configuration.recompute}, 0);
     if (fresh) {
-        StagePlan plan = m_recomputed.at(configuration.recompute);
-        plan.stageOf.assign(m_model.index->forwardCount(), 0);
+        StagePlan plan = m_setting.recomputed.at(configuration.recompute);
+        plan.stageOf.assign(m_setting.model.index->forwardCount(), 0);
         known->second = own->aside.play(*own->network, places, fastest.choice, plan, fastest.times).longer;
     }
     return known->second;
@@ -309,7 +296,7 @@ Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, 
 {
     TRY(const double bound, boundOf(configuration, stop));
     TRY(const auto answer, partition(configuration, 0, stop));
-    const Problem &own = m_problems.at(keyOf(configuration));
+    const StepProblem &own = m_problems.made(configuration);
     const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
     const double chain =
         (splitsBackward(configuration.schedule) ? own.leastWay : std::min(answer->seconds, answer->bound))
@@ -324,7 +311,7 @@ Result<double> StepEstimator::likelyBoundOf(const Configuration &configuration, 
 double StepEstimator::boundOf(
     const Configuration &configuration, const LeastWork &work, const PartitionAnswer &fastest)
 {
-    const Problem &own = m_problems.at(keyOf(configuration));
+    const StepProblem &own = m_problems.made(configuration);
     const double again = secondsOfWaits(configuration) + own.leastAgain.at(configuration.recompute);
     const double microBatches = configuration.microBatches;
     // At a price of reductions, what they may be hidden behind is taken off: recomputation and waits, too.
@@ -333,7 +320,7 @@ double StepEstimator::boundOf(
         : std::min(1.0, (configuration.stagesPerRank > 1 ? configuration.ranks : 1) / microBatches);
     const double all = (work.seconds + again * (work.hidesRest ? 1 - hidden : 1)) * microBatches;
     // A micro-batch goes through all stages one after the other, if none may run beside another.
-    const double chain = m_beside->mayBe(configuration.stages())
+    const double chain = m_beside.mayBe(configuration.stages())
         ? 0
         : (splitsBackward(configuration.schedule) ? own.leastWay : std::min(fastest.seconds, fastest.bound))
             + again;

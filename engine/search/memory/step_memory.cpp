@@ -98,7 +98,7 @@ private:
     /// Looks at the partition that holds least in the mean of the moments.
     Result<void> addThatHoldsLeast()
     {
-        TRY(const Problem *own, m_estimator.problem(m_configuration));
+        TRY(const StepProblem *own, m_estimator.m_problems.of(m_configuration));
         PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, *own->network);
         auto held = std::make_shared<HeldPricing>(heldAt(m_moments->mixed()));
         for (HeldPricing::Stage &stage : held->stages)
@@ -114,7 +114,7 @@ private:
 
     double dear() const
     {
-        return kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_space.memoryLimit);
+        return kDear * m_fastest->seconds / static_cast<double>(m_estimator.m_setting.space.memoryLimit);
     }
 
     /// Others that hold less. @param bound  of all within the limit, with these stages
@@ -130,7 +130,7 @@ private:
         if (!fits(m_best) && std::isfinite(m_leastSeconds))
             TRY_VOID(follow(ofLeast, problem, Load::Least)); // the others are of what no partition does
         m_seen.insert(m_seen.end(), seen.begin(), seen.end());
-        if (m_estimator.m_space.sharding.isMixed())
+        if (m_estimator.m_setting.space.sharding.isMixed())
             return {};
         TRY(const double ofStages, boundOfStages(fits(m_best) ? prices : ofLeast, problem));
         bound = std::max({bound, ofStages,
@@ -142,7 +142,7 @@ private:
     /// large embedding, may do with fewer layers.
     Result<void> moveStages(const PartitionProblem &problem)
     {
-        TRY(const StageRows rows, m_estimator.stageRowsFor(m_configuration));
+        TRY(const StageRows rows, m_estimator.m_problems.stageRowsFor(m_configuration));
         if (m_configuration.ranks == 1 || !rows.isEmpty() || m_estimator.placesOf(m_configuration).isMixed())
             return {};
         std::map<double, StepEstimate> bySeconds;
@@ -268,7 +268,7 @@ private:
     /// Looks at the cheapest partition at one price after the other.
     Result<void> follow(RankPrices &prices, const PartitionProblem &problem, Load load)
     {
-        TRY(const Problem *own, m_estimator.problem(m_configuration));
+        TRY(const StepProblem *own, m_estimator.m_problems.of(m_configuration));
         PartitionPricing pricing = m_estimator.pricingOf(m_configuration, 0, problem);
         TRY(const StepEstimate fastest, assess(m_fastest));
         m_seen = {m_fastest};
@@ -309,7 +309,7 @@ private:
     {
         const std::size_t operators = problem.operatorCount();
         const auto held = heldAt(prices);
-        const SelectorIndex &index = *m_estimator.m_model.index;
+        const SelectorIndex &index = *m_estimator.m_setting.model.index;
         std::vector<double> room;
         for (std::size_t r = 0; r < prices.prices().size(); ++r) {
             if (!prices.within(r))
@@ -404,11 +404,11 @@ Result<StepEstimate> StepEstimator::estimateWithin(
 
 Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configuration)
 {
-    TRY(const Problem *own, problem(configuration));
+    TRY(const StepProblem *own, m_problems.of(configuration));
     const WeightBytes &weights = own->leastWeights;
     const double whole =
         weightBytes(configuration, static_cast<double>(weights.model), static_cast<double>(weights.state));
-    if (!m_trains)
+    if (!m_setting.trains)
         return static_cast<std::int64_t>(whole / configuration.ranks);
     // As `PipelineTime::held` counts, whatever the order of blocks: what some micro-batch keeps is held in
     // all stages of a rank at once; and beside the gradients of a rank's only stage, where another
@@ -428,7 +428,7 @@ Result<std::int64_t> StepEstimator::leastPeakOf(const Configuration &configurati
 
 Result<std::int64_t> StepEstimator::weightBytesOfAll()
 {
-    TRY(const Problem *own, problem(Configuration{}));
+    TRY(const StepProblem *own, m_problems.of(Configuration{}));
     return own->leastWeights.model + own->leastWeights.state;
 }
 
@@ -445,7 +445,7 @@ Result<std::int64_t> StepEstimator::stagedPeakOf(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(std::int64_t peak, leastPeakOf(configuration));
-    if (m_space.sharding.isMixed())
+    if (m_setting.space.sharding.isMixed())
         return peak;
     TRY(const auto plan, stages(configuration, stop));
     TRY(const std::vector<double> held, leastOfRanks(configuration, plan));
@@ -467,7 +467,7 @@ Result<std::vector<double>> StepEstimator::leastOfRanks(
             .gradients = static_cast<std::int64_t>(gradientBytes(configuration, stage.gradientBytes))});
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, held, {}, SendOrder::Any, configuration.ranks,
-            configuration.microBatches, m_trains));
+            configuration.microBatches, m_setting.trains));
     std::vector<double> bytes;
     for (std::size_t rank = 0; rank < played.held.size(); ++rank) {
         bytes.push_back(static_cast<double>(played.held[rank]));
@@ -481,12 +481,9 @@ HeldPricing StepEstimator::heldPricing(
     const Configuration &configuration, const std::shared_ptr<const StagePlan> &plan) const
 {
     const PartitionProblem &problem = problemOf(configuration);
-    const auto share = [&](int from) {
-        return m_space.sharding.keptShare(configuration.zero, from, configuration.replicas);
-    };
     HeldPricing held(problem, plan, splitsBackward(configuration.schedule));
-    held.model = share(3);
-    held.states.fill(share(1));
+    held.model = m_setting.keptShare(configuration, 3);
+    held.states.fill(m_setting.keptShare(configuration, 1));
     if (configuration.zero >= 1)
         for (const ShardAxes sums : configuration.shardSums())
             held.states[indexOf(sums)] /= problem.setting().devicesOver(sums);
@@ -518,7 +515,7 @@ bool StepEstimator::stagesAreDecided(const Configuration &configuration) const
 {
     if (configuration.ranks == 1)
         return true;
-    const auto rows = stageRowsFor(configuration);
+    const auto rows = m_problems.stageRowsFor(configuration);
     return rows && !rows->byRow.empty()
         && std::find(rows->byRow.begin(), rows->byRow.end(), -1) == rows->byRow.end();
 }
@@ -534,7 +531,7 @@ bool StepEstimator::mayFitWithOtherStages(const Configuration &configuration, co
         passing = std::min(passing, least.passingBytes + passingBeside(configuration, least));
     return held
         && std::accumulate(held->begin(), held->end(), 0.0) + configuration.ranks * passing
-        <= static_cast<double>(configuration.ranks) * static_cast<double>(m_space.memoryLimit);
+        <= static_cast<double>(configuration.ranks) * static_cast<double>(m_setting.space.memoryLimit);
 }
 
 bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const std::stop_token &stop)
@@ -553,13 +550,14 @@ bool StepEstimator::mayNeedRecompute(const Configuration &configuration, const s
                 m_whole->rest += static_cast<double>(piece.count) * static_cast<double>(piece.stateBytes);
         }
     }
-    return m_whole->rest + m_whole->kept / configuration.replicas > static_cast<double>(m_space.memoryLimit);
+    return m_whole->rest + m_whole->kept / configuration.replicas
+        > static_cast<double>(m_setting.space.memoryLimit);
 }
 
 double StepEstimator::weightBytes(const Configuration &configuration, double model, double state) const
 {
     // Where stages differ from weight to weight, as if all had the furthest.
-    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
+    const std::int32_t zero = std::max(configuration.zero, m_setting.space.sharding.own);
     const auto share = [&](double bytes, int from) {
         return bytes / (zero >= from ? configuration.replicas : 1);
     };
@@ -568,8 +566,8 @@ double StepEstimator::weightBytes(const Configuration &configuration, double mod
 
 double StepEstimator::gradientBytes(const Configuration &configuration, double whole) const
 {
-    const std::int32_t zero = std::max(configuration.zero, m_space.sharding.own);
-    return whole / (zero >= (configuration.microBatches == 1 ? 1 : 2) ? configuration.replicas : 1);
+    const std::int32_t zero = std::max(configuration.zero, m_setting.space.sharding.own);
+    return whole / (zero >= configuration.gradientsCutFrom() ? configuration.replicas : 1);
 }
 
 } // namespace planloom

@@ -46,9 +46,10 @@ class StepEstimator::Unequal
 public:
     Unequal(StepEstimator &estimator, const StepEstimate &best, const std::stop_token &stop)
         : m_estimator(estimator)
+        , m_setting(estimator.m_setting)
         , m_best(best)
         , m_stop(stop)
-        , m_index(*estimator.m_model.index)
+        , m_index(*m_setting.model.index)
     {
     }
 
@@ -99,8 +100,8 @@ private:
     void findClasses()
     {
         std::map<std::int32_t, ClassOfDevices> classes;
-        for (std::int32_t d = 0; d < m_estimator.m_deviceCount; ++d) {
-            const std::int32_t number = m_estimator.m_cluster.classOf({d});
+        for (std::int32_t d = 0; d < m_setting.deviceCount; ++d) {
+            const std::int32_t number = m_setting.cluster.classOf({d});
             ClassOfDevices &own = classes.try_emplace(number, ClassOfDevices{number, d}).first->second;
             ++own.count;
         }
@@ -113,8 +114,8 @@ private:
     {
         Configuration own{.replicas = replicas, .shards = shards, .microBatches = microBatches};
         own.schedule = ScheduleKind::OneFOneB;
-        own.zero = m_estimator.m_space.sharding.isLeft ? std::max(m_best.configuration.zero, 1)
-                                                       : m_estimator.m_space.sharding.own;
+        own.zero = m_setting.space.sharding.isLeft ? std::max(m_best.configuration.zero, 1)
+                                                   : m_setting.space.sharding.own;
         own.recompute = m_best.configuration.recompute;
         own.firstDevice = first;
         return own;
@@ -125,7 +126,7 @@ private:
     std::vector<std::int32_t> promisingCounts()
     {
         std::set<std::int32_t> counts;
-        for (const Configuration &each : m_estimator.m_space.configurations)
+        for (const Configuration &each : m_setting.space.configurations)
             counts.insert(each.microBatches);
         std::vector<std::pair<double, std::int32_t>> order;
         for (const std::int32_t count : counts) {
@@ -135,7 +136,7 @@ private:
                 if (alone)
                     rate += each.count / (*alone)->seconds;
             }
-            const double seconds = (count + (m_estimator.m_trains ? 1.0 / 3 : 1)) / rate;
+            const double seconds = (count + (m_setting.trains ? 1.0 / 3 : 1)) / rate;
             if (seconds < m_best.seconds * (1 - kGain))
                 order.emplace_back(seconds, count);
         }
@@ -150,9 +151,9 @@ private:
     /// Whether so many devices can be a group: of one class, in one node or in whole nodes.
     bool isGroup(std::int32_t first, std::int32_t devices) const
     {
-        const Cluster &cluster = m_estimator.m_cluster;
+        const Cluster &cluster = m_setting.cluster;
         const std::int32_t node = cluster.links.devicesPerNode;
-        if (first + devices > m_estimator.m_deviceCount)
+        if (first + devices > m_setting.deviceCount)
             return false;
         if (first / node != (first + devices - 1) / node && (first % node != 0 || devices % node != 0))
             return false;
@@ -165,27 +166,27 @@ private:
     /// Groups that stages may have, with what pieces of the model take there.
     Result<void> findKinds(std::int32_t microBatches)
     {
-        const std::int32_t all = m_estimator.m_deviceCount;
+        const std::int32_t all = m_setting.deviceCount;
         const std::int32_t unit = (all + kMostUnits - 1) / kMostUnits;
         m_kinds.clear();
-        m_setting = {.microBatches = microBatches, .tolerance = kTolerance};
-        m_setting.startsAt.resize(static_cast<std::size_t>(all));
-        std::vector<std::int32_t> shards = usefulShards(m_estimator.m_model, all - 1);
+        m_search = {.microBatches = microBatches, .tolerance = kTolerance};
+        m_search.startsAt.resize(static_cast<std::size_t>(all));
+        std::vector<std::int32_t> shards = usefulShards(m_setting.model, all - 1);
         for (const ClassOfDevices &own : m_classes)
             for (std::int32_t devices = unit; devices < all; devices += unit)
                 for (const std::int32_t t : shards) {
                     std::vector<std::int32_t> starts;
                     for (std::int32_t first = 0; first < all; first += unit)
-                        if (m_estimator.m_cluster.classOf({first}) == own.number && isGroup(first, devices))
+                        if (m_setting.cluster.classOf({first}) == own.number && isGroup(first, devices))
                             starts.push_back(first);
                     const std::int32_t r = devices / t;
                     if (starts.empty() || devices % t != 0
-                        || !batchDivides(m_estimator.m_model, std::int64_t{r} * microBatches))
+                        || !batchDivides(m_setting.model, std::int64_t{r} * microBatches))
                         continue;
                     TRY(const bool isKind, addKind(groupOf(microBatches, starts.front(), r, t)));
                     for (const std::int32_t first : starts)
                         if (isKind)
-                            m_setting.startsAt[static_cast<std::size_t>(first)].push_back(
+                            m_search.startsAt[static_cast<std::size_t>(first)].push_back(
                                 static_cast<std::int32_t>(m_kinds.size() - 1));
                 }
         return {};
@@ -194,7 +195,7 @@ private:
     /// @return whether it was added
     Result<bool> addKind(const Configuration &configuration)
     {
-        if (!m_estimator.m_problems.contains(m_estimator.keyOf(configuration))) {
+        if (!m_estimator.m_problems.has(configuration)) {
             if (m_newOperators + m_index.forwardCount() > kMostNewOperators)
                 return false;
             m_newOperators += m_index.forwardCount();
@@ -209,12 +210,9 @@ private:
         kind.problem = &m_estimator.problemOf(configuration);
         kind.partition = *std::move(partition);
         kind.times = kind.partition->times;
-        const OperatorTimes waits =
-            m_estimator.replicaTimes(configuration, kind.problem->sharesOf(kind.partition->choice));
-        for (std::size_t i = 0; i < waits.forward.size(); ++i) {
-            kind.times.forward[i] += waits.forward[i];
-            kind.times.backward[i] += waits.backward[i];
-        }
+        const OperatorTimes waits = m_estimator.m_problems.replicaTimes(
+            configuration, kind.problem->sharesOf(kind.partition->choice));
+        kind.times.addWaits(waits);
         kind.reductions = reductionsOf(kind.configuration, *kind.problem);
         if (m_pieces.stageOf.empty())
             findPieces(kind.times);
@@ -226,8 +224,8 @@ private:
     std::unique_ptr<Reductions> reductionsOf(
         const Configuration &configuration, const PartitionProblem &problem) const
     {
-        return std::make_unique<Reductions>(configuration, m_estimator.placesOf(configuration),
-            m_estimator.m_costs, m_estimator.m_cluster, problem);
+        return std::make_unique<Reductions>(
+            configuration, m_estimator.placesOf(configuration), m_setting.costs, m_setting.cluster, problem);
     }
 
     /// Operators that run wherever others are: no stage is made of them alone.
@@ -258,7 +256,7 @@ private:
             return begins;
         };
         std::vector<std::size_t> begins = begin(false);
-        if (begins.size() < 2 * static_cast<std::size_t>(std::min(m_estimator.m_deviceCount, kMostUnits)))
+        if (begins.size() < 2 * static_cast<std::size_t>(std::min(m_setting.deviceCount, kMostUnits)))
             begins = begin(true);
         std::vector<double> seconds;
         for (std::size_t b = 0; b < begins.size(); ++b) {
@@ -276,7 +274,7 @@ private:
             seconds.erase(seconds.begin() + static_cast<std::ptrdiff_t>(least));
             begins.erase(begins.begin() + static_cast<std::ptrdiff_t>(least));
         }
-        m_pieces = m_estimator.m_recomputed.at(m_best.configuration.recompute);
+        m_pieces = m_setting.recomputed.at(m_best.configuration.recompute);
         m_pieces.stages = static_cast<std::int32_t>(begins.size());
         m_pieces.stageOf.assign(m_index.graph().operators.size(), 0);
         std::size_t piece = 0;
@@ -291,11 +289,8 @@ private:
 
     double kept(std::int64_t whole, int from, const Configuration &configuration) const
     {
-        return static_cast<double>(whole)
-            * m_estimator.m_space.sharding.keptShare(configuration.zero, from, configuration.replicas);
+        return static_cast<double>(whole) * m_setting.keptShare(configuration, from);
     }
-    /// From this stage of ZeRO on gradients are cut as they come.
-    static int cutFrom(const Configuration &configuration) { return configuration.microBatches == 1 ? 1 : 2; }
 
     double statesOf(const StageFigures &stage, const Reductions &reductions) const
     {
@@ -331,8 +326,8 @@ private:
                 }
                 cost.update += count * each.update / kind.reductions->updaters(each.sums);
             }
-            cost.bytes = kept(piece.modelBytes, 3, own) + kept(piece.gradientBytes, cutFrom(own), own)
-                + statesOf(piece, *kind.reductions);
+            cost.bytes = kept(piece.modelBytes, 3, own)
+                + kept(piece.gradientBytes, own.gradientsCutFrom(), own) + statesOf(piece, *kind.reductions);
             cost.kept = static_cast<double>(piece.keptBytes);
         }
         addSends(kind);
@@ -341,7 +336,7 @@ private:
     void addSends(Kind &kind) const
     {
         const std::int32_t first = kind.configuration.firstDevice;
-        const GroupShape beside = groupShape(m_estimator.m_cluster, {{first}, {first > 0 ? first - 1 : 1}});
+        const GroupShape beside = groupShape(m_setting.cluster, {{first}, {first > 0 ? first - 1 : 1}});
         for (const Meeting &meeting : kind.problem->meetings()) {
             if (meeting.producer < 0)
                 continue;
@@ -357,8 +352,8 @@ private:
             double seconds = 0;
             for (const std::int64_t bytes : {meeting.bytes, meeting.gradientBytes})
                 if (bytes > 0)
-                    seconds += m_estimator.m_costs.collective(
-                        CollectiveKind::SendRecv, Bytes{bytes / parts}, beside);
+                    seconds +=
+                        m_setting.costs.collective(CollectiveKind::SendRecv, Bytes{bytes / parts}, beside);
             for (std::int32_t piece = from; piece < to; ++piece)
                 kind.costs[static_cast<std::size_t>(piece)].sent += seconds;
         }
@@ -367,7 +362,7 @@ private:
     std::set<ScheduleKind> schedules(bool splits) const
     {
         std::set<ScheduleKind> allowed;
-        for (const Configuration &each : m_estimator.m_space.configurations)
+        for (const Configuration &each : m_setting.space.configurations)
             if (each.ranks > 1 && each.stagesPerRank == 1 && splitsBackward(each.schedule) == splits)
                 allowed.insert(each.schedule);
         return allowed;
@@ -379,17 +374,17 @@ private:
         const std::set<ScheduleKind> allowed = schedules(splits);
         if (allowed.empty() || m_kinds.empty())
             return {};
-        m_setting.kinds.clear();
+        m_search.kinds.clear();
         for (const auto &kind : m_kinds) {
             GroupKind &group =
-                m_setting.kinds.emplace_back(GroupKind{kind->configuration.devices(), kind->costs});
+                m_search.kinds.emplace_back(GroupKind{kind->configuration.devices(), kind->costs});
             for (std::size_t p = 0; splits && p < group.pieces.size(); ++p)
                 group.pieces[p].fill -= kind->weights[p];
         }
-        m_setting.room = static_cast<double>(m_estimator.m_space.memoryLimit);
-        m_setting.most = m_best.seconds * (1 + kHardlySlower);
+        m_search.room = static_cast<double>(m_setting.space.memoryLimit);
+        m_search.most = m_best.seconds * (1 + kHardlySlower);
         for (int cut = 0; cut < kMostCuts; ++cut) {
-            const std::vector<UnequalStage> stages = unequalStages(m_setting);
+            const std::vector<UnequalStage> stages = unequalStages(m_search);
             if (stages.size() < 2 || areAlike(stages))
                 return {};
             std::optional<StepEstimate> best;
@@ -398,16 +393,16 @@ private:
                 for (const std::int32_t zero : zeros()) {
                     TRY(StepEstimate estimate, assess(stages, microBatches, schedule, zero));
                     beyond = std::min(
-                        beyond, static_cast<double>(estimate.peakBytes - m_estimator.m_space.memoryLimit));
-                    if (estimate.peakBytes <= m_estimator.m_space.memoryLimit
-                        && estimate.seconds < (best ? best->seconds : m_setting.most))
+                        beyond, static_cast<double>(estimate.peakBytes - m_setting.space.memoryLimit));
+                    if (estimate.peakBytes <= m_setting.space.memoryLimit
+                        && estimate.seconds < (best ? best->seconds : m_search.most))
                         best = std::move(estimate);
                 }
             if (best)
                 m_found.push_back(*std::move(best));
             if (beyond <= 0)
                 return {};
-            m_setting.room -= beyond;
+            m_search.room -= beyond;
         }
         return {};
     }
@@ -425,8 +420,8 @@ private:
 
     std::set<std::int32_t> zeros() const
     {
-        if (!m_estimator.m_space.sharding.isLeft)
-            return {m_estimator.m_space.sharding.own};
+        if (!m_setting.space.sharding.isLeft)
+            return {m_setting.space.sharding.own};
         return {0, 1, m_best.configuration.zero};
     }
 
@@ -486,12 +481,13 @@ private:
             groups[s].reductions->addTo(figures[s], time);
             time.kept = figures[s].keptBytes;
             time.deferred = figures[s].deferredBytes;
-            time.gradients = static_cast<std::int64_t>(kept(figures[s].gradientBytes, cutFrom(own), own));
+            time.gradients =
+                static_cast<std::int64_t>(kept(figures[s].gradientBytes, own.gradientsCutFrom(), own));
         }
         const Configuration &all = result.configuration;
         TRY(const PipelineTime played,
             playPipeline(all.schedule, times, sendsOf(links, all), SendOrder::Queued, all.ranks,
-                all.microBatches, m_estimator.m_trains));
+                all.microBatches, m_setting.trains));
         result.seconds = played.makespan;
         result.heldBy = played.heldBy;
         for (std::size_t s = 0; s < groups.size(); ++s) {
@@ -499,12 +495,10 @@ private:
             const StageFigures &stage = figures[s];
             const double bytes = static_cast<double>(played.held[s]) + kept(stage.modelBytes, 3, own)
                 + statesOf(stage, *groups[s].reductions)
-                + static_cast<double>(stage.passingBytes + (m_estimator.m_trains ? stage.madeBytes : 0)
-                    + (own.zero >= cutFrom(own) ? stage.castBytes : 0)
-                    + (own.zero >= 3 ? stage.gatheredBytes : 0));
+                + static_cast<double>(stage.passingBytes + m_estimator.passingBeside(own, stage));
             result.rankPeaks.push_back(static_cast<std::int64_t>(bytes));
             result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
-            if (m_estimator.m_trains)
+            if (m_setting.trains)
                 result.seconds = std::max(result.seconds, endOf(s, groups, figures, played, all));
         }
         return {};
@@ -536,9 +530,9 @@ private:
                     for (std::int32_t d = 0; d < group.devices(); ++d)
                         devices.push_back({group.first + d});
                 }
-                ending.shared += m_estimator.m_costs.collective(
+                ending.shared += m_setting.costs.collective(
                     all.zero >= 1 ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-                    Bytes{weight.reducedBytes}, groupShape(m_estimator.m_cluster, devices));
+                    Bytes{weight.reducedBytes}, groupShape(m_setting.cluster, devices));
                 ending.updatedLast = std::max(ending.updatedLast,
                     played.makespan + ending.shared
                         + weight.update / groups[s].reductions->updaters(weight.sums));
@@ -558,14 +552,14 @@ private:
             const auto from = static_cast<std::size_t>(ends.from);
             const auto to = static_cast<std::size_t>(ends.to);
             const GroupShape shape =
-                groupShape(m_estimator.m_cluster, {{all.groups[from].first}, {all.groups[to].first}});
+                groupShape(m_setting.cluster, {{all.groups[from].first}, {all.groups[to].first}});
             StageSend &send = sends.emplace_back(StageSend{ends.from, ends.to});
             const auto takes = [&](const std::vector<StageLink::Sent> &sent,
                                    const std::vector<StageLink::Sent> &received, double &seconds,
                                    double &ahead) {
                 std::vector<double> each;
                 for (std::size_t i = 0; i < sent.size(); ++i)
-                    seconds += each.emplace_back(m_estimator.m_costs.collective(
+                    seconds += each.emplace_back(m_setting.costs.collective(
                         CollectiveKind::SendRecv, Bytes{std::max(sent[i].bytes, received[i].bytes)}, shape));
                 ahead = sentAhead(received, each).seconds;
             };
@@ -578,13 +572,14 @@ private:
     }
 
     StepEstimator &m_estimator;
+    const StepSetting &m_setting;
     const StepEstimate &m_best;
     const std::stop_token &m_stop;
     const SelectorIndex &m_index;
     std::vector<ClassOfDevices> m_classes{};
     StagePlan m_pieces{}; ///< Every piece as a stage of its own.
     std::vector<std::unique_ptr<Kind>> m_kinds{};
-    UnequalSetting m_setting{};
+    UnequalSetting m_search{};
     std::size_t m_newOperators = 0;
     std::vector<StepEstimate> m_found{};
 };
@@ -592,8 +587,8 @@ private:
 Result<std::vector<StepEstimate>> StepEstimator::unequalPlans(
     const StepEstimate &best, const std::stop_token &stop)
 {
-    if (!m_space.leavesGroups || m_space.sharding.isMixed() || m_deviceCount < 3
-        || m_deviceCount > kMostDevices)
+    if (!m_setting.space.leavesGroups || m_setting.space.sharding.isMixed() || m_setting.deviceCount < 3
+        || m_setting.deviceCount > kMostDevices)
         return std::vector<StepEstimate>{};
     return Unequal(*this, best, stop).find();
 }

@@ -3,16 +3,12 @@
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/plan/complete.h"
 #include "engine/search/memory/recompute_choice.h"
-#include "engine/search/partition/summand_joins.h"
 #include "engine/search/stages/stages_by_end.h"
-#include "engine/search/time/reductions.h"
 #include "engine/search/time/runs_again.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <numeric>
 
 namespace planloom {
 
@@ -40,55 +36,59 @@ Result<std::unique_ptr<StepEstimator>> StepEstimator::make(const Model &model, c
     std::int32_t deviceCount, const ConstraintTable &rows, const SearchSpace &space, const CostModel &costs,
     PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual)
 {
-    std::unique_ptr<StepEstimator> made(new StepEstimator);
-    made->m_usual = usual ? std::move(usual) : std::make_shared<UsualPartitions>();
-    made->m_model = model;
-    made->m_cluster = cluster;
-    made->m_deviceCount = deviceCount;
-    made->m_rows = rows;
-    made->m_space = space;
-    made->m_costs = costs;
+    StepSetting setting{.model = model,
+        .cluster = cluster,
+        .deviceCount = deviceCount,
+        .rows = rows,
+        .space = space,
+        .costs = costs};
     CompletionOptions options;
     options.precision = precision;
     TRY(Completion completion, completePlan(model, 1, aboutKernels(rows), options));
     if (auto error = firstError(completion))
         return *std::move(error);
-    made->m_plan = std::move(completion.plan);
-    std::vector<Precision> precisions;
-    for (const OperatorDecision &decision : made->m_plan.decisions)
-        precisions.push_back(decision.precision);
-    made->m_types = std::make_unique<StorageTypes>(*model.graph, precisions);
-    made->m_joins = std::make_shared<const std::vector<bool>>(summandJoins(made->m_model));
-    made->m_beside.emplace(*model.graph, model.index->forwardCount());
-    made->m_alike = std::make_shared<const std::vector<std::int32_t>>(
-        alikeOperators(model, made->m_plan, *made->m_types));
-    made->m_trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
+    setting.plan = std::move(completion.plan);
+    setting.trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
-    made->m_stageRows = stageRowsOf(bindTable(model, deviceCount, rows));
+    TRY(setting.recomputed, recomputedIn(setting));
+    return std::unique_ptr<StepEstimator>(new StepEstimator(std::move(setting), std::move(usual)));
+}
+
+StepEstimator::StepEstimator(StepSetting setting, std::shared_ptr<UsualPartitions> usual)
+    : m_setting(std::move(setting))
+    , m_problems(m_setting)
+    , m_beside(*m_setting.model.graph, m_setting.model.index->forwardCount())
+    , m_usual(usual ? std::move(usual) : std::make_shared<UsualPartitions>())
+{
+}
+
+Result<std::map<RecomputeWord, StagePlan>> StepEstimator::recomputedIn(const StepSetting &setting)
+{
+    const SelectorIndex &index = *setting.model.index;
+    std::map<RecomputeWord, StagePlan> plans;
     for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
-        StagePlan &plan = made->m_recomputed[word];
-        plan.recomputed.assign(model.index->forwardCount(), false);
-        plan.recomputedWith.assign(model.index->forwardCount(), -1);
-        ConstraintTable table = rows;
-        if (!space.ownRecompute) {
-            TRY(const ConstraintTable chosen, recomputeChoice(model, rows, word));
+        StagePlan &plan = plans[word];
+        plan.recomputed.assign(index.forwardCount(), false);
+        plan.recomputedWith.assign(index.forwardCount(), -1);
+        ConstraintTable table = setting.rows;
+        if (!setting.space.ownRecompute) {
+            TRY(const ConstraintTable chosen, recomputeChoice(setting.model, setting.rows, word));
             table.rows.insert(table.rows.end(), chosen.rows.begin(), chosen.rows.end());
         }
         for (const Row &row : table.rows) {
             const auto *rule = std::get_if<RecomputeRule>(&row.rule);
-            if (!rule || !row.enabled || rule->when != Switched::Always || !made->m_trains)
+            if (!rule || !row.enabled || rule->when != Switched::Always || !setting.trains)
                 continue;
-            for (const OperatorId op : model.index->select(row.selector)) {
-                const auto o = static_cast<std::size_t>(op.index);
-                if (o >= plan.recomputed.size())
+            for (const OperatorId op : index.select(row.selector)) {
+                if (at(op) >= plan.recomputed.size())
                     continue;
-                plan.recomputed[o] = true;
-                plan.recomputedWith[o] = rule->per == RecomputePer::Operator ? -1 : model.index->layerOf(op);
+                plan.recomputed[at(op)] = true;
+                plan.recomputedWith[at(op)] = rule->per == RecomputePer::Operator ? -1 : index.layerOf(op);
             }
         }
-        plan.runsAgain = runsAgain(model, plan);
+        plan.runsAgain = runsAgain(setting.model, plan);
     }
-    return made;
+    return plans;
 }
 
 PartitionPricing StepEstimator::pricingOf(
@@ -100,14 +100,15 @@ PartitionPricing StepEstimator::pricingOf(
     for (const ShardAxes sums : allSums)
         pricing.updates[indexOf(sums)] =
             configuration.zero >= 1 ? 1.0 / configuration.replicas / problem.setting().devicesOver(sums) : 1;
-    if (m_space.sharding.isMixed()) { // stages differ from weight to weight: what is sure of all of them
+    if (m_setting.space.sharding
+            .isMixed()) { // stages differ from weight to weight: what is sure of all of them
         pricing.accumulates = false;
         pricing.updates = {};
         return pricing;
     }
     pricing.reductions = reductionsPrice;
     const Reductions reductions(
-        configuration, placesOf(configuration), *problem.setting().costs, m_cluster, problem);
+        configuration, placesOf(configuration), *problem.setting().costs, m_setting.cluster, problem);
     if (reductionsPrice > 0) {
         pricing.everyMicroBatch = configuration.zero >= 2;
         pricing.mayShare = configuration.ranks > 1;
@@ -133,11 +134,6 @@ PartitionPricing StepEstimator::pricingOf(
     return pricing;
 }
 
-const PartitionProblem &StepEstimator::problemOf(const Configuration &configuration) const
-{
-    return *m_problems.at(keyOf(configuration)).network;
-}
-
 std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
     std::vector<std::int32_t> choice, const PartitionProblem &problem)
 {
@@ -151,7 +147,7 @@ std::shared_ptr<PartitionAnswer> StepEstimator::answerOf(
 }
 
 Result<std::shared_ptr<PartitionAnswer>> StepEstimator::cheapest(
-    const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop)
+    const StepProblem &own, const PartitionPricing &pricing, const std::stop_token &stop)
 {
     const CostNetwork network = own.network->network(pricing);
     TRY(NetworkAnswer answer, cheapestChoice(network, own.network->networkOptions(), stop));
@@ -167,7 +163,7 @@ Result<std::shared_ptr<PartitionAnswer>> StepEstimator::cheapest(
 Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     const Configuration &configuration, double reductions, const std::stop_token &stop)
 {
-    TRY(Problem * own, problem(configuration));
+    TRY(StepProblem * own, m_problems.of(configuration));
     const PartitionPricing pricing = pricingOf(configuration, reductions, *own->network);
     auto &known = own->answers[pricing];
     if (!known) {
@@ -176,69 +172,29 @@ Result<std::shared_ptr<const PartitionAnswer>> StepEstimator::partition(
     return known;
 }
 
-OperatorTimes StepEstimator::replicaTimes(
-    const Configuration &configuration, const std::vector<double> &shares)
-{
-    if (configuration.replicas < 2)
-        return {};
-    const Problem *placing = nullptr;
-    if (const auto own = m_problems.find(keyOf(configuration));
-        own != m_problems.end() && !own->second.placed.aside.empty())
-        placing = &own->second;
-    const MeshPlaces &places = placesOf(configuration);
-    const ClassSet classes = places.allClasses();
-    auto &problem = m_replicas[{placing
-            ? keyOf(configuration)
-            : ProblemKey{0, configuration.replicas, configuration.microBatches, 0, 1, classes},
-        places.replicaStride}];
-    if (!problem) {
-        const AxisSetting setting{.model = &m_model,
-            .plan = &m_plan,
-            .types = m_types.get(),
-            .costs = &costsOf(classes),
-            .axis = m_space.replicaAxis,
-            .parts = configuration.replicas,
-            .batchCuts = configuration.microBatches,
-            .deviceClass = std::countr_zero(classes),
-            .alike = m_alike,
-            .joins = m_joins,
-            .aside = placing ? &placing->placed.aside : nullptr,
-            .batchAlone = true};
-        problem = std::make_unique<PartitionProblem>(
-            setting, ShardGroups{.inner = groupShape(m_cluster, places.replicaGroup(0, 0))});
-    }
-    const std::vector<std::int32_t> first(problem->operatorCount(), 0);
-    OperatorTimes times = timesOf(*problem, first, shares);
-    for (std::size_t i = 0; i < first.size(); ++i) {
-        times.forward[i] -= problem->choiceOf(i, 0).forward;
-        times.backward[i] -= problem->choiceOf(i, 0).backward;
-    }
-    return times;
-}
-
 Result<std::shared_ptr<const StagePlan>> StepEstimator::stages(
     const Configuration &configuration, const std::stop_token &stop)
 {
     TRY(const auto answer, partition(configuration, 0, stop));
-    TRY(const StageRows rows, stageRowsFor(configuration));
+    TRY(const StageRows rows, m_problems.stageRowsFor(configuration));
     const MeshPlaces &places = placesOf(configuration);
     auto &known = m_stages[{answer, configuration.stages(), rows.isEmpty() ? 0 : configuration.ranks,
         configuration.recompute, places.isMixed() ? places.classes : std::vector<ClassSet>{},
         configuration.inTurns}];
     if (known)
         return known;
-    StagePlan plan = m_recomputed.at(configuration.recompute);
+    StagePlan plan = m_setting.recomputed.at(configuration.recompute);
     if (configuration.inTurns)
         plan.units = turnUnitsOf(configuration.recompute);
     plan.stages = configuration.stages();
-    plan.isChain = !m_beside->mayBe(plan.stages);
-    plan.stageOf.assign(m_model.index->forwardCount(), 0);
+    plan.isChain = !m_beside.mayBe(plan.stages);
+    plan.stageOf.assign(m_setting.model.index->forwardCount(), 0);
     if (plan.stages > 1) {
         TRY(const StageMeasure measure, measureOf(configuration, *answer, plan));
         if (!rows.isEmpty()) {
-            TRY(plan.stageOf, stagesWithin(*m_model.index, configuration.ranks, measure, rows));
+            TRY(plan.stageOf, stagesWithin(*m_setting.model.index, configuration.ranks, measure, rows));
         } else {
-            TRY(const auto found, pipelineStages(*m_model.index, plan.stages, measure));
+            TRY(const auto found, pipelineStages(*m_setting.model.index, plan.stages, measure));
             for (std::size_t s = 0; s < found.size(); ++s)
                 for (const OperatorId op : found[s])
                     plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
@@ -263,9 +219,9 @@ Result<StageMeasure> StepEstimator::measureOf(
             continue;
         OperatorTimes times = answer.times;
         if (places.isMixed()) {
-            TRY(times, slowestTimes(configuration, classes, answer.choice));
+            TRY(times, m_problems.slowestTimes(configuration, classes, answer.choice));
         }
-        auto &own = measure.ofKind.emplace_back(m_model.graph->operators.size(), 0);
+        auto &own = measure.ofKind.emplace_back(m_setting.model.graph->operators.size(), 0);
         for (std::size_t i = 0; i < times.forward.size(); ++i)
             own[i] = std::llround(1e9 * (times.backward[i] + times.forward[i] * (1 + plan.runsAgain[i])));
     }
@@ -307,7 +263,7 @@ Result<StepEstimate> StepEstimator::estimate(
     TRY(StepEstimate result, assess(configuration, answer));
     TRY(const auto fastest, partition(configuration, 0, stop));
     TRY(result.bound, boundOf(configuration, stop));
-    if (problemOf(configuration).isDecided() && !m_space.sharding.isMixed() && !configuration.inTurns)
+    if (problemOf(configuration).isDecided() && !m_setting.space.sharding.isMixed() && !configuration.inTurns)
         result.bound = std::max(result.bound, result.seconds - result.aside);
     else
         result.bound = std::max(result.bound,
@@ -320,20 +276,21 @@ Result<StepEstimate> StepEstimator::estimate(
 Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
     const Configuration &configuration, const std::stop_token &stop)
 {
-    TRY(Problem * own, problem(configuration));
+    TRY(StepProblem * own, m_problems.of(configuration));
     if (!own->usual) {
-        const std::pair key{m_space.shardAxis, configuration.innerShards()};
+        const std::pair key{m_setting.space.shardAxis, configuration.innerShards()};
         auto inner = m_usual->inner.find(key);
         if (inner == m_usual->inner.end()) {
-            TRY(auto found, usualPartitions(m_model, key.first, key.second, stop));
+            TRY(auto found, usualPartitions(m_setting.model, key.first, key.second, stop));
             inner = m_usual->inner.emplace(key, std::move(found)).first;
         }
         std::vector<UsualPartition> around(1); // nothing without an outer axis
         if (configuration.outerShards > 1) {
             const auto [known, fresh] =
-                m_usual->around.try_emplace({m_space.outerShardAxis, configuration.outerShards});
+                m_usual->around.try_emplace({m_setting.space.outerShardAxis, configuration.outerShards});
             if (fresh)
-                known->second = usualAround(m_model, m_space.outerShardAxis, configuration.outerShards);
+                known->second =
+                    usualAround(m_setting.model, m_setting.space.outerShardAxis, configuration.outerShards);
             around = known->second;
         }
         own->usual.emplace();
@@ -355,7 +312,7 @@ Result<std::vector<StepEstimate>> StepEstimator::estimateUsual(
 Result<StepEstimate> StepEstimator::estimateWith(
     const Configuration &configuration, std::vector<std::int32_t> choice)
 {
-    TRY(const Problem *own, problem(configuration));
+    TRY(const StepProblem *own, m_problems.of(configuration));
     return assess(configuration, answerOf(std::move(choice), *own->network));
 }
 
@@ -364,18 +321,15 @@ Result<StepEstimator::Figures> StepEstimator::figuresOf(
 {
     const MeshPlaces &places = placesOf(configuration);
     const PartitionProblem &problem = problemOf(configuration);
-    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
-    const OperatorTimes waits = replicaTimes(configuration, problem.sharesOf(partition.choice));
+    const AsideTimes &apart = m_problems.made(configuration).aside;
+    const OperatorTimes waits = m_problems.replicaTimes(configuration, problem.sharesOf(partition.choice));
     Figures result;
     result.links = stageLinks(problem, stages, partition.choice, partition.times);
     const auto figuresWith = [&](const PartitionProblem &own, OperatorTimes times) {
         if (stages.units && !stages.turns.empty())
             times =
                 plannerOf(configuration, *stages.units).timesOf(partition.choice, stages, std::move(times));
-        for (std::size_t i = 0; i < waits.forward.size(); ++i) {
-            times.forward[i] += waits.forward[i];
-            times.backward[i] += waits.backward[i];
-        }
+        times.addWaits(waits);
         if (!aside || apart.isEmpty())
             return stageFigures(own, partition.choice, times, stages);
         const AsideTimes::Played played = apart.play(own, places, partition.choice, stages, std::move(times));
@@ -407,8 +361,8 @@ Result<StepEstimator::Figures> StepEstimator::figuresOf(
         const ClassSet classes = places.classesOf(s % places.ranks);
         const auto [own, fresh] = ofClasses.try_emplace(classes);
         if (fresh) {
-            TRY(const PartitionProblem *slowest, slowestOf(configuration, classes));
-            TRY(OperatorTimes times, slowestTimes(configuration, classes, partition.choice));
+            TRY(const PartitionProblem *slowest, m_problems.slowestOf(configuration, classes));
+            TRY(OperatorTimes times, m_problems.slowestTimes(configuration, classes, partition.choice));
             own->second = figuresWith(*slowest, std::move(times));
         }
         result.stages.push_back(own->second[static_cast<std::size_t>(s)]);
@@ -426,12 +380,12 @@ Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
         return assessAsPlanned(configuration, std::move(partition), std::move(stages));
     stages = withoutTurns(stages);
     TRY(StepEstimate atOnce, assessAsPlanned(configuration, partition, stages));
-    if (atOnce.peakBytes <= m_space.memoryLimit)
+    if (atOnce.peakBytes <= m_setting.space.memoryLimit)
         return atOnce;
     const Figures &figures = m_figures.at({partition, stages, placesOf(configuration).replicaStride});
     std::vector<double> room;
     for (const StageFigures &stage : figures.stages)
-        room.push_back(static_cast<double>(m_space.memoryLimit
+        room.push_back(static_cast<double>(m_setting.space.memoryLimit
             - atOnce.rankHeld[room.size() % atOnce.rankHeld.size()] - passingBeside(configuration, stage)));
     StagePlan plan = plannerOf(configuration, *stages->units).within(partition->choice, *stages, room);
     auto &known = m_inTurns[{partition, stages, plan.turns}];
@@ -444,24 +398,26 @@ Result<StepEstimate> StepEstimator::assess(const Configuration &configuration,
 
 bool StepEstimator::mayTakeTurns(const Configuration &configuration)
 {
-    return m_trains && !m_space.ownRecompute && !splitsBackward(configuration.schedule)
+    return m_setting.trains && !m_setting.space.ownRecompute && !splitsBackward(configuration.schedule)
         && !placesOf(configuration).isMixed() && turnUnitsOf(configuration.recompute);
 }
 
 const std::shared_ptr<const TurnUnits> &StepEstimator::turnUnitsOf(RecomputeWord word)
 {
     const auto [known, fresh] = m_units.try_emplace(word);
-    const bool boundsParts = std::any_of(m_rows.rows.begin(), m_rows.rows.end(),
+    const bool boundsParts = std::any_of(m_setting.rows.rows.begin(), m_setting.rows.rows.end(),
         [](const Row &row) { return row.enabled && std::holds_alternative<PartsRule>(row.rule); });
     if (fresh && !boundsParts)
-        if (TurnUnits units = turnUnits(m_model, m_recomputed.at(word), aboutKernels(m_rows)); !units.empty())
+        if (TurnUnits units =
+                turnUnits(m_setting.model, m_setting.recomputed.at(word), aboutKernels(m_setting.rows));
+            !units.empty())
             known->second = std::make_shared<const TurnUnits>(std::move(units));
     return known->second;
 }
 
 TurnPlanner &StepEstimator::plannerOf(const Configuration &configuration, const TurnUnits &units)
 {
-    Problem &own = m_problems.at(keyOf(configuration));
+    StepProblem &own = m_problems.made(configuration);
     auto &planner = own.planners[&units];
     if (!planner)
         planner = std::make_unique<TurnPlanner>(*own.network, units);
@@ -477,7 +433,7 @@ std::shared_ptr<const StagePlan> StepEstimator::withoutTurns(const std::shared_p
         StagePlan plan = *stages;
         plan.turns.clear();
         plan.regionOf.clear();
-        plan.runsAgain = runsAgain(m_model, plan);
+        plan.runsAgain = runsAgain(m_setting.model, plan);
         known = std::make_shared<const StagePlan>(std::move(plan));
     }
     return known;
@@ -489,9 +445,9 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
     StepEstimate result{.configuration = configuration};
     result.partition = std::move(partition);
     result.stages = std::move(stages);
-    TRY(const StageRows rows, stageRowsFor(configuration));
+    TRY(const StageRows rows, m_problems.stageRowsFor(configuration));
     if (auto broken =
-            brokenSharing(*m_model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
+            brokenSharing(*m_setting.model.graph, rows.sharings, result.stages->stageOf, configuration.ranks))
         return *std::move(broken);
     Figures &known = m_figures[{result.partition, result.stages, placesOf(configuration).replicaStride}];
     if (known.stages.empty()) {
@@ -499,18 +455,19 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
     }
     const auto &[figures, links, longer] = known;
     const MeshPlaces &places = placesOf(configuration);
-    const AsideTimes &apart = m_problems.at(keyOf(configuration)).aside;
+    const AsideTimes &apart = m_problems.made(configuration).aside;
     const auto updateAside = [&](std::int32_t rank) {
-        return !m_trains || apart.isEmpty() ? 0 : apart.updateSeconds(problemOf(configuration), places, rank);
+        return !m_setting.trains || apart.isEmpty()
+            ? 0
+            : apart.updateSeconds(problemOf(configuration), places, rank);
     };
 
-    TRY(const RankReductions reductions, reductionsOf(configuration));
+    TRY(const RankReductions reductions, m_problems.reductionsOf(configuration));
     const auto ranks = static_cast<std::size_t>(configuration.ranks);
     const auto share = [&](std::int64_t whole, int from) {
-        return static_cast<std::int64_t>(static_cast<double>(whole)
-            * m_space.sharding.keptShare(configuration.zero, from, configuration.replicas));
+        return static_cast<std::int64_t>(
+            static_cast<double>(whole) * m_setting.keptShare(configuration, from));
     };
-    const int cut = configuration.microBatches == 1 ? 1 : 2; // from this stage on gradients are, as they come
     std::vector<StageTime> times;
     for (const StageFigures &stage : figures) {
         const Reductions &own = reductions.of(times.size() % ranks);
@@ -518,11 +475,11 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
         own.addTo(stage, times.back());
         times.back().kept = stage.keptBytes;
         times.back().deferred = stage.deferredBytes;
-        times.back().gradients = share(stage.gradientBytes, cut);
+        times.back().gradients = share(stage.gradientBytes, configuration.gradientsCutFrom());
     }
     TRY(const PipelineTime played,
         playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), SendOrder::Queued,
-            configuration.ranks, configuration.microBatches, m_trains));
+            configuration.ranks, configuration.microBatches, m_setting.trains));
     result.seconds = played.makespan;
     result.heldBy = played.heldBy;
     std::vector<std::int64_t> bytes = played.held;
@@ -532,12 +489,12 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
             const StageFigures &stage = figures[s];
             bytes[rank] += share(stage.modelBytes, 3);
             for (const WeightPiece &piece : stage.weights)
-                bytes[rank] += m_space.sharding.isMixed()
+                bytes[rank] += m_setting.space.sharding.isMixed()
                     ? share(piece.count * piece.stateBytes, 1)
                     : piece.count * piece.stateBytes / reductions.of(rank).updaters(piece.sums);
             passing[rank] = std::max(passing[rank], stage.passingBytes + passingBeside(configuration, stage));
         }
-        if (m_trains) {
+        if (m_setting.trains) {
             Ending ending = reductions.of(rank).endingOf(rank, figures, played);
             const double update = updateAside(static_cast<std::int32_t>(rank));
             ending.computed += update; // before all else: nothing reduces their gradients
@@ -549,7 +506,7 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
         result.peakBytes = std::max(result.peakBytes, result.rankPeaks.back());
     }
     const double elsewhere = updateAside(-1);
-    const double shared = !m_trains || apart.isEmpty()
+    const double shared = !m_setting.trains || apart.isEmpty()
         ? 0
         : apart.sharedSeconds(problemOf(configuration), places, result.partition->choice);
     result.seconds = std::max(result.seconds, played.makespan + elsewhere) + shared;

@@ -1,24 +1,15 @@
 #pragma once
 
 #include "engine/search/bounds/path_bound.h"
-#include "engine/search/memory/turn_planner.h"
-#include "engine/search/partition/mesh_places.h"
-#include "engine/search/partition/nested_meshes.h"
-#include "engine/search/partition/placed_operators.h"
 #include "engine/search/partition/usual_partitions.h"
-#include "engine/search/search_space.h"
-#include "engine/search/stages/stage_rows.h"
 #include "engine/search/stages/stages_beside.h"
-#include "engine/search/time/aside_times.h"
-#include "engine/search/time/stage_figures.h"
+#include "engine/search/time/step_problems.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -66,7 +57,7 @@ public:
         const CostModel &costs, PrecisionPreset precision, std::shared_ptr<UsualPartitions> usual = {});
 
     /// A search begins, which may spend as much as any on finding partitions.
-    void beginSearch() { m_work = {}; }
+    void beginSearch() { m_problems.beginSearch(); }
 
     /// @param reductions  price of a second that reductions of gradients take, at which partitions are
     /// searched: 0 or 1
@@ -86,7 +77,10 @@ public:
     /// without a bound.
     Result<StepEstimate> estimateWith(const Configuration &configuration, std::vector<std::int32_t> choice);
     /// How many devices a second axis of `shards` may have so that it helps: `NestedMeshes::outerShards`.
-    std::vector<std::int32_t> outerShardsFor(std::int32_t shards);
+    std::vector<std::int32_t> outerShardsFor(std::int32_t shards)
+    {
+        return m_problems.outerShardsFor(shards);
+    }
     /// About how large all tables are in which the configuration's partition is found: of one with a second
     /// shard axis, from its like with one.
     Result<double> nestedEntriesOf(const Configuration &configuration, const std::stop_token &stop);
@@ -144,38 +138,17 @@ public:
     /// all devices are alike.
     bool mayTakeTurns(const Configuration &configuration);
 
-    const PartitionProblem &problemOf(const Configuration &configuration) const;
+    const PartitionProblem &problemOf(const Configuration &configuration) const
+    {
+        return *m_problems.made(configuration).network;
+    }
     /// What rows place, of the same.
     const PlacedOperators &placedIn(const Configuration &configuration) const
     {
-        return m_problems.at(keyOf(configuration)).placed;
+        return m_problems.made(configuration).placed;
     }
 
 private:
-    struct Bound { ///< Rows read with a mesh.
-        std::unique_ptr<BoundTable> table{};
-        std::optional<Error> error{};
-    };
-    struct Problem {
-        std::unique_ptr<PartitionProblem> network{};
-        PlacedOperators placed{};
-        AsideTimes aside{};
-        std::map<std::pair<std::int32_t, RecomputeWord>, double>
-            likelyAside{}; ///< By how far replicas are apart.
-        std::optional<Error> error{}; ///< Why there is none, or none that can be solved.
-        std::map<PartitionPricing, std::shared_ptr<const PartitionAnswer>> answers{};
-        std::optional<std::vector<std::shared_ptr<const PartitionAnswer>>> usual{};
-        WeightBytes leastWeights{};
-        std::map<RecomputeWord, double> leastKept{}; ///< Bytes of a micro-batch.
-        std::map<RecomputeWord, double> leastAgain{}; ///< Seconds of what a micro-batch computes again.
-        std::map<std::int32_t, double> leastWaits{}; ///< See `secondsOfWaits`; by how far replicas are apart.
-        std::map<const TurnUnits *, std::unique_ptr<TurnPlanner>> planners{};
-        double leastWay = 0; ///< Of a micro-batch without gradients of weights; where it is asked for.
-    };
-    /// See `keyOf`.
-    using ProblemKey =
-        std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, ClassSet>;
-
     struct Paths { ///< What a `PathBound` is of.
         Configuration configuration{};
         std::shared_ptr<const StagePlan> plan{};
@@ -186,7 +159,8 @@ private:
         std::shared_ptr<const PartitionAnswer> next{}; ///< The partition to look at.
     };
 
-    StepEstimator() = default;
+    StepEstimator(StepSetting setting, std::shared_ptr<UsualPartitions> usual);
+    static Result<std::map<RecomputeWord, StagePlan>> recomputedIn(const StepSetting &setting);
     Result<const std::vector<LeastStage> *> least(
         const Configuration &configuration, const std::stop_token &stop);
     /// @param plan  of a configuration of that problem
@@ -196,8 +170,8 @@ private:
     /// least
     template<typename Stage> auto passingBeside(const Configuration &configuration, const Stage &stage) const
     {
-        const int cut = configuration.microBatches == 1 ? 1 : 2; // from this on gradients are, as they come
-        return (m_trains ? stage.madeBytes : 0) + (configuration.zero >= cut ? stage.castBytes : 0)
+        return (m_setting.trains ? stage.madeBytes : 0)
+            + (configuration.zero >= configuration.gradientsCutFrom() ? stage.castBytes : 0)
             + (configuration.zero >= 3 ? stage.gatheredBytes : 0);
     }
     /// By rank: bytes that its devices hold at least, without what passes.
@@ -210,8 +184,7 @@ private:
     /// How much of a gradient that is added up, or cut as it comes, a replica holds.
     double keptOfGradients(const Configuration &configuration) const
     {
-        return m_space.sharding.keptShare(
-            configuration.zero, configuration.microBatches == 1 ? 1 : 2, configuration.replicas);
+        return m_setting.keptShare(configuration, configuration.gradientsCutFrom());
     }
     /// What operators hold, without stages.
     HeldPricing heldPricing(
@@ -233,27 +206,15 @@ private:
     OperatorTimes leastWaits(const Configuration &configuration);
     /// That a micro-batch waits for other replicas at least. Its problem must have been made.
     double secondsOfWaits(const Configuration &configuration);
-    const MeshPlaces &placesOf(const Configuration &configuration) const;
-    ProblemKey keyOf(const Configuration &configuration) const;
-    ProblemKey keyOf(const Configuration &configuration, ClassSet classes) const;
-    /// At the least that any class of its devices takes: what no partition is below. The same as of one class
-    /// where all devices are of it.
-    /// @return InvalidInput where rows leave no partition
-    Result<Problem *> problem(const Configuration &configuration);
-    Result<Problem *> problem(const Configuration &configuration, ClassSet classes);
-    Result<void> makeProblem(const Configuration &configuration, ClassSet classes, Problem &problem);
-    /// Of the class among these that is slowest.
-    Result<const PartitionProblem *> slowestOf(const Configuration &configuration, ClassSet classes);
-    /// What operators take on devices of these classes: of each the slowest.
-    Result<OperatorTimes> slowestTimes(
-        const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice);
-    const CostModel &costsOf(ClassSet classes);
+    const MeshPlaces &placesOf(const Configuration &configuration) const
+    {
+        return m_problems.placesOf(configuration);
+    }
     /// Seconds that operators placed apart likely make a micro-batch longer: beside the fastest partition, as
     /// if all stages were the first.
     Result<double> asideOf(const Configuration &configuration, const PartitionAnswer &fastest);
     /// How many of the fastest ranks do what all of them do.
     Result<double> capacityOf(const Configuration &configuration);
-    Result<RankReductions> reductionsOf(const Configuration &configuration);
     struct Figures {
         std::vector<StageFigures> stages{};
         std::vector<StageLink> links{};
@@ -281,11 +242,7 @@ private:
     Result<std::shared_ptr<const PartitionAnswer>> partition(
         const Configuration &configuration, double reductions, const std::stop_token &stop);
     Result<std::shared_ptr<PartitionAnswer>> cheapest(
-        const Problem &own, const PartitionPricing &pricing, const std::stop_token &stop);
-    /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch); empty
-    /// without any.
-    /// @param shares  by tensor: how much of it a device has
-    OperatorTimes replicaTimes(const Configuration &configuration, const std::vector<double> &shares);
+        const StepProblem &own, const PartitionPricing &pricing, const std::stop_token &stop);
     /// Balanced by what the partition that is fastest at no price takes: the same for all partitions.
     Result<std::shared_ptr<const StagePlan>> stages(
         const Configuration &configuration, const std::stop_token &stop);
@@ -299,38 +256,10 @@ private:
         const Configuration &configuration, double reductions, const PartitionProblem &problem) const;
     class Within;
     class Unequal;
-    ShardGroups shardGroups(const Configuration &configuration, ClassSet classes) const;
-    AxisParts partsLike(const MeshPlaces &places, const Configuration &configuration, const GroupShape &whole,
-        const std::function<GroupShape(GroupShape, GroupShape)> &slower) const;
-    Result<StageRows> stageRowsFor(const Configuration &configuration) const;
-
-    Model m_model{};
-    Cluster m_cluster{};
-    std::int32_t m_deviceCount = 1;
-    ConstraintTable m_rows{};
-    SearchSpace m_space{};
-    CostModel m_costs{};
-    Plan m_plan{}; ///< Of one device: precisions and attentions.
-    std::unique_ptr<StorageTypes> m_types{};
-    std::shared_ptr<const std::vector<std::int32_t>> m_alike{}; ///< See `alikeOperators`.
-    std::shared_ptr<const std::vector<bool>> m_joins{}; ///< See `summandJoins`.
-    NetworkWork m_work{}; ///< Of the search that it is used for.
-    std::optional<StagesBeside> m_beside{};
-    bool m_trains = false;
-    std::map<ClassSet, CostModel> m_leastCosts{}; ///< See `costsOf`; of several classes.
-    /// By replicas, ranks, shards, those of the outer axis, whether ranks are outside, and its first device.
-    using MeshKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t, bool, std::int32_t>;
-    static MeshKey meshKeyOf(const Configuration &configuration)
-    {
-        return {configuration.replicas, configuration.ranks, configuration.shards, configuration.outerShards,
-            configuration.ranksOutside, configuration.firstDevice};
-    }
-    mutable std::map<MeshKey, MeshPlaces> m_places{};
-    std::map<MeshKey, Bound> m_bounds{};
-    std::map<ProblemKey, Problem> m_problems{};
+    const StepSetting m_setting;
+    StepProblems m_problems;
+    const StagesBeside m_beside;
     std::shared_ptr<UsualPartitions> m_usual{};
-    /// Over the replicas' axis, by how far apart they are: of a problem where operators are placed apart.
-    std::map<std::pair<ProblemKey, std::int32_t>, std::unique_ptr<PartitionProblem>> m_replicas{};
     using Answer = std::shared_ptr<const PartitionAnswer>;
     using Stages = std::shared_ptr<const StagePlan>;
     /// By stages, where rows speak of devices by ranks, and where device classes differ by those of the
@@ -347,14 +276,11 @@ private:
         m_least{}; ///< By whether the backward pass is split, and whether gradients add up.
     std::map<Stages, std::vector<LeastStage>> m_leastHeld{};
     std::map<std::pair<Configuration, std::int64_t>, Paths> m_paths{}; ///< And limit of memory.
-    std::map<RecomputeWord, StagePlan> m_recomputed{}; ///< Without stages.
-    StageRows m_stageRows{};
     struct Whole { ///< Bytes of the step on one device.
         double kept = 0; ///< Of the whole batch.
         double rest = 0; ///< Weights, gradients, states, and what passes.
     };
     std::optional<Whole> m_whole{};
-    std::optional<NestedMeshes> m_nested{}; ///< Where it was asked for.
 };
 
 } // namespace planloom

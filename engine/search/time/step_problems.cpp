@@ -1,11 +1,11 @@
-#include "engine/search/time/step_estimate.h"
+#include "engine/search/time/step_problems.h"
 
 #include "engine/base/place.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/graph/operators/catalogue.h"
 #include "engine/plan/plan_draft.h"
 #include "engine/search/memory/operator_memory.h"
-#include "engine/search/time/reductions.h"
+#include "engine/search/partition/summand_joins.h"
 #include "engine/table/selector_index.h"
 
 #include <algorithm>
@@ -25,70 +25,92 @@ bool placesOperators(const Row &row)
     return std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule);
 }
 
+std::vector<Precision> precisionsOf(const Plan &plan)
+{
+    std::vector<Precision> precisions;
+    for (const OperatorDecision &decision : plan.decisions)
+        precisions.push_back(decision.precision);
+    return precisions;
+}
+
 } // namespace
 
-const MeshPlaces &StepEstimator::placesOf(const Configuration &configuration) const
+StepProblems::StepProblems(const StepSetting &setting)
+    : m_setting(setting)
+    , m_types(*setting.model.graph, precisionsOf(setting.plan))
+    , m_alike(std::make_shared<const std::vector<std::int32_t>>(
+          alikeOperators(setting.model, setting.plan, m_types)))
+    , m_joins(std::make_shared<const std::vector<bool>>(summandJoins(setting.model)))
+    , m_stageRows(stageRowsOf(bindTable(setting.model, setting.deviceCount, setting.rows)))
+{
+}
+
+const MeshPlaces &StepProblems::placesOf(const Configuration &configuration) const
 {
     const auto [own, fresh] = m_places.try_emplace(meshKeyOf(configuration));
     if (fresh)
-        own->second = meshPlaces(configuration, m_space, m_cluster, m_deviceCount);
+        own->second = meshPlaces(configuration, m_setting.space, m_setting.cluster, m_setting.deviceCount);
     return own->second;
 }
 
-StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration) const
+StepProblems::Key StepProblems::keyOf(const Configuration &configuration) const
 {
     return keyOf(configuration, placesOf(configuration).allClasses());
 }
 
-StepEstimator::ProblemKey StepEstimator::keyOf(const Configuration &configuration, ClassSet classes) const
+StepProblems::Key StepProblems::keyOf(const Configuration &configuration, ClassSet classes) const
 {
     // Rows are read with a mesh; without rows about operators all meshes are alike.
-    const bool meshMatters = std::any_of(m_rows.rows.begin(), m_rows.rows.end(), [](const Row &row) {
-        return row.enabled
-            && (std::holds_alternative<OpTransRule>(row.rule) || std::holds_alternative<PartsRule>(row.rule)
-                || std::holds_alternative<AlikeRule>(row.rule) || std::holds_alternative<FollowRule>(row.rule)
-                || std::holds_alternative<DegreeRule>(row.rule) || placesOperators(row));
-    });
+    const bool meshMatters =
+        std::any_of(m_setting.rows.rows.begin(), m_setting.rows.rows.end(), [](const Row &row) {
+            return row.enabled
+                && (std::holds_alternative<OpTransRule>(row.rule)
+                    || std::holds_alternative<PartsRule>(row.rule)
+                    || std::holds_alternative<AlikeRule>(row.rule)
+                    || std::holds_alternative<FollowRule>(row.rule)
+                    || std::holds_alternative<DegreeRule>(row.rule) || placesOperators(row));
+        });
     const std::int32_t ranks = configuration.ranksOutside ? -configuration.ranks : configuration.ranks;
     return {configuration.shards, configuration.replicas, configuration.microBatches, meshMatters ? ranks : 0,
         configuration.outerShards, classes};
 }
 
 /// Of several classes, each thing as the fastest does it.
-const CostModel &StepEstimator::costsOf(ClassSet classes)
+const CostModel &StepProblems::costsOf(ClassSet classes)
 {
     if (std::has_single_bit(classes))
-        return m_costs;
+        return m_setting.costs;
     const auto [own, fresh] = m_leastCosts.try_emplace(classes);
     if (fresh)
-        own->second = fastestOf(m_costs, classes);
+        own->second = fastestOf(m_setting.costs, classes);
     return own->second;
 }
 
 /// Of the groups with devices of these classes the slowest: others wait for them, and groups whose size does
 /// not divide a node's lie within one or across two.
-ShardGroups StepEstimator::shardGroups(const Configuration &configuration, ClassSet classes) const
+ShardGroups StepProblems::shardGroups(const Configuration &configuration, ClassSet classes) const
 {
     const MeshPlaces &places = placesOf(configuration);
     const auto slower = [this](const GroupShape &a, const GroupShape &b) {
         const auto seconds = [this](const GroupShape &shape) {
-            return m_costs.collective(CollectiveKind::AllGather, Bytes{kLikelyBytes}, shape);
+            return m_setting.costs.collective(CollectiveKind::AllGather, Bytes{kLikelyBytes}, shape);
         };
         return a == b || seconds(a) >= seconds(b) ? a : b;
     };
     std::optional<ShardGroups> groups;
     const auto take = [&](std::int32_t replica, std::int32_t rank) {
         const auto over = [&](ShardAxes axes) {
-            GroupShape slowest = groupShape(m_cluster, places.shardsOver(replica, rank, axes));
+            GroupShape slowest = groupShape(m_setting.cluster, places.shardsOver(replica, rank, axes));
             const std::int32_t step = contains(axes, ShardAxes::Inner) ? configuration.innerShards() : 1;
             for (std::int32_t of = step; axes != ShardAxes::Both && of < configuration.shards; of += step)
-                slowest = slower(slowest, groupShape(m_cluster, places.shardsOver(replica, rank, axes, of)));
+                slowest = slower(
+                    slowest, groupShape(m_setting.cluster, places.shardsOver(replica, rank, axes, of)));
             return slowest;
         };
         const ShardGroups own{.inner = over(ShardAxes::Inner),
             .outer = configuration.outerShards > 1 ? over(ShardAxes::Outer) : GroupShape{},
             .both = over(ShardAxes::Both),
-            .apart = groupShape(m_cluster,
+            .apart = groupShape(m_setting.cluster,
                 {places.at(replica, rank, 0), places.at(replica, rank, configuration.shards - 1)})};
         groups = !groups ? own
                          : ShardGroups{.inner = slower(groups->inner, own.inner),
@@ -101,7 +123,7 @@ ShardGroups StepEstimator::shardGroups(const Configuration &configuration, Class
         for (std::int32_t replica = 0; (places.classesOf(rank) & classes) != 0 && replica < replicas;
              ++replica) {
             const auto all = places.shardsOver(replica, rank, ShardAxes::Both);
-            if ((groupShape(m_cluster, all).classes & classes) != 0)
+            if ((groupShape(m_setting.cluster, all).classes & classes) != 0)
                 take(replica, rank);
         }
     if (!groups)
@@ -111,14 +133,14 @@ ShardGroups StepEstimator::shardGroups(const Configuration &configuration, Class
 }
 
 /// Of the first devices of the inner axis that lie like `whole`.
-AxisParts StepEstimator::partsLike(const MeshPlaces &places, const Configuration &configuration,
+AxisParts StepProblems::partsLike(const MeshPlaces &places, const Configuration &configuration,
     const GroupShape &whole, const std::function<GroupShape(GroupShape, GroupShape)> &slower) const
 {
     const std::int32_t replicas = places.hasUnits ? 1 : places.replicas;
     std::vector<DeviceId> devices;
     for (std::int32_t each = 0; each < places.ranks * replicas; ++each) {
         devices = places.shardsOver(each / places.ranks, each % places.ranks, ShardAxes::Inner);
-        if (groupShape(m_cluster, devices) == whole)
+        if (groupShape(m_setting.cluster, devices) == whole)
             break;
     }
     AxisParts parts;
@@ -133,7 +155,7 @@ AxisParts StepEstimator::partsLike(const MeshPlaces &places, const Configuration
                 std::vector<DeviceId> own;
                 for (std::int32_t i = 0; i < many; ++i)
                     own.push_back(devices[static_cast<std::size_t>(first + i * stride)]);
-                const GroupShape shape = groupShape(m_cluster, own);
+                const GroupShape shape = groupShape(m_setting.cluster, own);
                 const auto [known, fresh] = parts.try_emplace({stride, many}, shape);
                 if (!fresh)
                     known->second = slower(known->second, shape);
@@ -142,40 +164,39 @@ AxisParts StepEstimator::partsLike(const MeshPlaces &places, const Configuration
     return parts;
 }
 
-Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration)
+Result<StepProblem *> StepProblems::of(const Configuration &configuration)
 {
-    return problem(configuration, placesOf(configuration).allClasses());
+    return of(configuration, placesOf(configuration).allClasses());
 }
 
-Result<StepEstimator::Problem *> StepEstimator::problem(const Configuration &configuration, ClassSet classes)
+Result<StepProblem *> StepProblems::of(const Configuration &configuration, ClassSet classes)
 {
     const auto [it, fresh] = m_problems.try_emplace(keyOf(configuration, classes));
     if (fresh)
-        if (auto made = makeProblem(configuration, classes, it->second); !made)
+        if (auto made = make(configuration, classes, it->second); !made)
             it->second.error = std::move(made).error();
     if (it->second.error)
         return *it->second.error;
     return &it->second;
 }
 
-Result<const PartitionProblem *> StepEstimator::slowestOf(
-    const Configuration &configuration, ClassSet classes)
+Result<const PartitionProblem *> StepProblems::slowestOf(const Configuration &configuration, ClassSet classes)
 {
     const PartitionProblem *slowest = nullptr;
     for (ClassSet left = classes; left != 0; left &= left - 1) {
-        TRY(const Problem *own, problem(configuration, left & (~left + 1)));
+        TRY(const StepProblem *own, of(configuration, left & (~left + 1)));
         if (!slowest || own->network->leastKernelSeconds() > slowest->leastKernelSeconds())
             slowest = own->network.get();
     }
     return slowest;
 }
 
-Result<OperatorTimes> StepEstimator::slowestTimes(
+Result<OperatorTimes> StepProblems::slowestTimes(
     const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice)
 {
     OperatorTimes times;
     for (ClassSet left = classes; left != 0; left &= left - 1) {
-        TRY(const Problem *own, problem(configuration, left & (~left + 1)));
+        TRY(const StepProblem *own, of(configuration, left & (~left + 1)));
         OperatorTimes each = timesOf(*own->network, choice);
         if (times.forward.empty()) {
             times = std::move(each);
@@ -189,7 +210,7 @@ Result<OperatorTimes> StepEstimator::slowestTimes(
     return times;
 }
 
-Result<RankReductions> StepEstimator::reductionsOf(const Configuration &configuration)
+Result<RankReductions> StepProblems::reductionsOf(const Configuration &configuration)
 {
     const MeshPlaces &places = placesOf(configuration);
     std::map<ClassSet, const PartitionProblem *> problems;
@@ -199,62 +220,71 @@ Result<RankReductions> StepEstimator::reductionsOf(const Configuration &configur
             TRY(problems[classes], slowestOf(configuration, classes));
         }
     }
-    return RankReductions(configuration, places, m_costs, m_cluster,
+    return RankReductions(configuration, places, m_setting.costs, m_setting.cluster,
         [&](ClassSet classes) -> const PartitionProblem & { return *problems.at(classes); });
 }
 
-Result<void> StepEstimator::makeProblem(const Configuration &configuration, ClassSet classes, Problem &own)
+Result<const BoundTable *> StepProblems::boundFor(const Configuration &configuration)
 {
-    const BoundTable *bound = nullptr;
-    if (std::get<3>(keyOf(configuration)) != 0) {
-        Bound &read = m_bounds[meshKeyOf(configuration)];
-        if (!read.table) {
-            ConstraintTable table = m_rows;
-            if (!m_space.ownMesh) {
-                MeshRule mesh = meshRule(configuration, m_space);
-                if (!mesh.axes.empty())
-                    table.rows.push_back(templateRow({}, std::move(mesh)));
-            }
-            read.table = std::make_unique<BoundTable>(bindTable(m_model, m_deviceCount, table));
-            for (const RowReport &report : read.table->reports)
-                if (report.error && !read.error)
-                    read.error = report.error;
+    if (std::get<3>(keyOf(configuration)) == 0)
+        return nullptr;
+    Bound &read = m_bounds[meshKeyOf(configuration)];
+    if (!read.table) {
+        ConstraintTable table = m_setting.rows;
+        if (!m_setting.space.ownMesh) {
+            MeshRule mesh = meshRule(configuration, m_setting.space);
+            if (!mesh.axes.empty())
+                table.rows.push_back(templateRow({}, std::move(mesh)));
         }
-        if (read.error)
-            return *read.error;
-        bound = read.table.get();
+        read.table = std::make_unique<BoundTable>(bindTable(m_setting.model, m_setting.deviceCount, table));
+        for (const RowReport &report : read.table->reports)
+            if (report.error && !read.error)
+                read.error = report.error;
     }
-    if (bound) {
-        TRY(own.placed, placedOperators(*bound, m_space.rankAxis));
-    }
-    const AxisSetting setting{.model = &m_model,
-        .plan = &m_plan,
-        .microBatches = configuration.microBatches,
-        .types = m_types.get(),
+    if (read.error)
+        return *read.error;
+    return read.table.get();
+}
+
+AxisSetting StepProblems::axisSetting(ClassSet classes)
+{
+    return {.model = &m_setting.model,
+        .plan = &m_setting.plan,
+        .types = &m_types,
         .costs = &costsOf(classes),
-        .bound = bound,
-        .axis = m_space.shardAxis,
-        .parts = configuration.innerShards(),
-        .outerAxis = configuration.outerShards > 1 ? m_space.outerShardAxis : std::string{},
-        .outerParts = configuration.outerShards,
-        .batchCuts = configuration.batchCuts(),
-        .replicaAxis = m_space.replicaAxis,
-        .replicas = configuration.replicas,
         .deviceClass = std::countr_zero(classes),
         .alike = m_alike,
-        .joins = m_joins,
-        .work = &m_work,
-        .aside = &own.placed.aside};
-    own.aside = AsideTimes(setting, m_cluster, own.placed);
+        .joins = m_joins};
+}
+
+Result<void> StepProblems::make(const Configuration &configuration, ClassSet classes, StepProblem &own)
+{
+    TRY(const BoundTable *bound, boundFor(configuration));
+    if (bound) {
+        TRY(own.placed, placedOperators(*bound, m_setting.space.rankAxis));
+    }
+    AxisSetting setting = axisSetting(classes);
+    setting.microBatches = configuration.microBatches;
+    setting.bound = bound;
+    setting.axis = m_setting.space.shardAxis;
+    setting.parts = configuration.innerShards();
+    setting.outerAxis = configuration.outerShards > 1 ? m_setting.space.outerShardAxis : std::string{};
+    setting.outerParts = configuration.outerShards;
+    setting.batchCuts = configuration.batchCuts();
+    setting.replicaAxis = m_setting.space.replicaAxis;
+    setting.replicas = configuration.replicas;
+    setting.work = &m_work;
+    setting.aside = &own.placed.aside;
+    own.aside = AsideTimes(setting, m_setting.cluster, own.placed);
     own.network = std::make_unique<PartitionProblem>(setting, shardGroups(configuration, classes));
     if (const OperatorId op = own.network->impossible())
         return Error{ErrorCode::InvalidInput,
-            "rows leave operator '" + m_model.graph->at(op).name + "' no way to be partitioned over "
+            "rows leave operator '" + m_setting.model.graph->at(op).name + "' no way to be partitioned over "
                 + std::to_string(configuration.shards) + " devices",
             "allow it to be replicated, or use another mesh",
-            toString(OperatorPlace{m_model.graph->at(op).name, {}})};
+            toString(OperatorPlace{m_setting.model.graph->at(op).name, {}})};
     own.leastWeights = own.network->leastWeightBytes();
-    for (const auto &[word, plan] : m_recomputed) {
+    for (const auto &[word, plan] : m_setting.recomputed) {
         const std::vector<double> kept = leastKeptBytes(*own.network, plan);
         own.leastKept[word] = std::accumulate(kept.begin(), kept.end(), 0.0);
         own.leastAgain[word] = own.network->leastForwardSeconds(plan.runsAgain);
@@ -262,7 +292,49 @@ Result<void> StepEstimator::makeProblem(const Configuration &configuration, Clas
     return {};
 }
 
-Result<StageRows> StepEstimator::stageRowsFor(const Configuration &configuration) const
+OperatorTimes StepProblems::replicaTimes(
+    const Configuration &configuration, const std::vector<double> &shares)
+{
+    if (configuration.replicas < 2)
+        return {};
+    const auto own = m_problems.find(keyOf(configuration));
+    const StepProblem *placing =
+        own != m_problems.end() && !own->second.placed.aside.empty() ? &own->second : nullptr;
+    const MeshPlaces &places = placesOf(configuration);
+    const ClassSet classes = places.allClasses();
+    auto &problem = m_replicas[{
+        placing ? own->first : Key{0, configuration.replicas, configuration.microBatches, 0, 1, classes},
+        places.replicaStride}];
+    if (!problem) {
+        AxisSetting setting = axisSetting(classes);
+        setting.axis = m_setting.space.replicaAxis;
+        setting.parts = configuration.replicas;
+        setting.batchCuts = configuration.microBatches;
+        setting.aside = placing ? &placing->placed.aside : nullptr;
+        setting.batchAlone = true;
+        problem = std::make_unique<PartitionProblem>(
+            setting, ShardGroups{.inner = groupShape(m_setting.cluster, places.replicaGroup(0, 0))});
+    }
+    const std::vector<std::int32_t> first(problem->operatorCount(), 0);
+    OperatorTimes times = timesOf(*problem, first, shares);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+        times.forward[i] -= problem->choiceOf(i, 0).forward;
+        times.backward[i] -= problem->choiceOf(i, 0).backward;
+    }
+    return times;
+}
+
+std::vector<std::int32_t> StepProblems::outerShardsFor(std::int32_t shards)
+{
+    if (!m_nested) {
+        AxisSetting setting = axisSetting(1);
+        setting.axis = m_setting.space.shardAxis;
+        m_nested.emplace(setting);
+    }
+    return m_nested->outerShards(shards);
+}
+
+Result<StageRows> StepProblems::stageRowsFor(const Configuration &configuration) const
 {
     const auto own = m_problems.find(keyOf(configuration));
     if (own == m_problems.end() || own->second.placed.placed.empty())
@@ -287,7 +359,7 @@ Result<StageRows> StepEstimator::stageRowsFor(const Configuration &configuration
         const std::int32_t rank = placed.ranks[i];
         if (rank >= 0 && rows.byRow[i] >= 0 && rows.byRow[i] != rank)
             return Error{ErrorCode::InvalidInput,
-                "rows put operator '" + m_model.graph->operators[i].name + "' into stage "
+                "rows put operator '" + m_setting.model.graph->operators[i].name + "' into stage "
                     + std::to_string(rows.byRow[i]) + " and on rank " + std::to_string(rank),
                 "use another mesh", "search"};
         if (rank >= 0)
