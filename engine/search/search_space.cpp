@@ -107,6 +107,64 @@ std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std:
     return meshes;
 }
 
+/// A mesh that a row gives, and its axes.
+MeshSizes readMesh(const MeshRule &mesh, SearchSpace &space)
+{
+    space.ownMesh = true;
+    std::array<std::int32_t, 4> sizes{1, 1, 1, 1}; // by role, and the outer one of two shard axes
+    const std::vector<AxisRole> usual = space.ownOrder;
+    space.ownOrder.clear();
+    for (const MeshAxis &axis : mesh.axes) {
+        const AxisRole role = roleOf(axis);
+        std::int32_t &size = sizes[static_cast<std::size_t>(role)];
+        const bool isKnown =
+            std::find(space.ownOrder.begin(), space.ownOrder.end(), role) != space.ownOrder.end();
+        if (role == AxisRole::Shards && isKnown) {
+            if (axis.size == 1)
+                continue;
+            if (size > 1) {
+                sizes.back() = size;
+                space.outerShardAxis = space.shardAxis;
+            } else {
+                std::erase(space.ownOrder, role); // that of one device
+            }
+        }
+        space.ownOrder.push_back(role);
+        size = role == AxisRole::Shards ? size * axis.size : axis.size;
+        (role == AxisRole::Replicas       ? space.replicaAxis
+                : role == AxisRole::Ranks ? space.rankAxis
+                                          : space.shardAxis) = axis.name;
+    }
+    for (const AxisRole role : usual)
+        if (std::find(space.ownOrder.begin(), space.ownOrder.end(), role) == space.ownOrder.end())
+            space.ownOrder.push_back(role);
+    return {sizes[0], sizes[1], sizes[2], false, sizes[3]};
+}
+
+/// Schedules of so many ranks and micro-batches that rows allow, with their stages a rank.
+std::vector<std::pair<ScheduleKind, std::int32_t>> ordersOf(const ConstraintTable &rows,
+    const PlanMeaning &said, std::int32_t ranks, std::int32_t microBatches, bool trains)
+{
+    if (ranks == 1)
+        return {{ScheduleKind::Sequential, 1}};
+    std::vector<std::pair<ScheduleKind, std::int32_t>> orders;
+    for (const ScheduleKind kind : kSearchedSchedules) {
+        if (kind == ScheduleKind::ZeroBubbleH1 && !trains)
+            continue;
+        const std::int32_t first = kind == ScheduleKind::Interleaved ? 2 : 1;
+        const std::int32_t last = first == 1 ? 1 : microBatches % ranks == 0 ? kMostStagesPerRank : 0;
+        for (std::int32_t chunks = first; chunks <= last; ++chunks)
+            orders.emplace_back(kind, chunks);
+    }
+    const auto row = scheduleRowAt(rows, microBatches);
+    const auto *own =
+        row ? &std::get<ScheduleRule>(rows.rows[static_cast<std::size_t>(row->index)].rule) : nullptr;
+    std::erase_if(orders, [&](const auto &order) {
+        return own ? order.first != own->kind : !allows(said.scheduleLeft, order.first);
+    });
+    return orders;
+}
+
 /// Operators of all partition problems that a space leads to: one for each number of shards, replicas and
 /// micro-batches.
 std::size_t problemOperators(const Model &model, const std::vector<Configuration> &configurations)
@@ -412,40 +470,9 @@ Result<SearchSpace> searchSpaceOf(
                 space.trafficLimits.push_back(*limit);
         }
 
-    std::vector<MeshSizes> meshes;
-    if (const MeshRule *mesh = meshOf(rows)) {
-        space.ownMesh = true;
-        std::array<std::int32_t, 4> sizes{1, 1, 1, 1}; // by role, and the outer one of two shard axes
-        const std::vector<AxisRole> usual = space.ownOrder;
-        space.ownOrder.clear();
-        for (const MeshAxis &axis : mesh->axes) {
-            const AxisRole role = roleOf(axis);
-            std::int32_t &size = sizes[static_cast<std::size_t>(role)];
-            const bool isKnown =
-                std::find(space.ownOrder.begin(), space.ownOrder.end(), role) != space.ownOrder.end();
-            if (role == AxisRole::Shards && isKnown) {
-                if (axis.size == 1)
-                    continue;
-                if (size > 1) {
-                    sizes.back() = size;
-                    space.outerShardAxis = space.shardAxis;
-                } else {
-                    std::erase(space.ownOrder, role); // that of one device
-                }
-            }
-            space.ownOrder.push_back(role);
-            size = role == AxisRole::Shards ? size * axis.size : axis.size;
-            (role == AxisRole::Replicas       ? space.replicaAxis
-                    : role == AxisRole::Ranks ? space.rankAxis
-                                              : space.shardAxis) = axis.name;
-        }
-        for (const AxisRole role : usual)
-            if (std::find(space.ownOrder.begin(), space.ownOrder.end(), role) == space.ownOrder.end())
-                space.ownOrder.push_back(role);
-        meshes.push_back({sizes[0], sizes[1], sizes[2], false, sizes[3]});
-    } else {
-        meshes = meshesOf(model, cluster, deviceCount);
-    }
+    const MeshRule *mesh = meshOf(rows);
+    const std::vector<MeshSizes> meshes =
+        mesh ? std::vector{readMesh(*mesh, space)} : meshesOf(model, cluster, deviceCount);
     const bool trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
     std::vector<std::int32_t> counts{said.microBatches};
@@ -471,30 +498,9 @@ Result<SearchSpace> searchSpaceOf(
                 continue;
             if (!said.wholeBatches && !batchDivides(model, std::int64_t{replicas} * microBatches))
                 continue;
-            std::vector<std::pair<ScheduleKind, std::int32_t>> orders{{ScheduleKind::Sequential, 1}};
-            if (ranks > 1) {
-                orders.clear();
-                for (const ScheduleKind kind : kSearchedSchedules) {
-                    if (kind == ScheduleKind::ZeroBubbleH1 && !trains)
-                        continue;
-                    const std::int32_t first = kind == ScheduleKind::Interleaved ? 2 : 1;
-                    const std::int32_t last = first == 1 ? 1
-                        : microBatches % ranks == 0      ? kMostStagesPerRank
-                                                         : 0;
-                    for (std::int32_t chunks = first; chunks <= last; ++chunks)
-                        orders.emplace_back(kind, chunks);
-                }
-                const auto row = scheduleRowAt(rows, microBatches);
-                const auto *own = row
-                    ? &std::get<ScheduleRule>(rows.rows[static_cast<std::size_t>(row->index)].rule)
-                    : nullptr;
-                std::erase_if(orders, [&](const auto &order) {
-                    return own ? order.first != own->kind : !allows(said.scheduleLeft, order.first);
-                });
-            }
             const std::int32_t mostZero =
                 trains && replicas > 1 && space.sharding.left > 0 && canShare(replicas, shards) ? 3 : 0;
-            for (const auto &[schedule, chunks] : orders)
+            for (const auto &[schedule, chunks] : ordersOf(rows, said, ranks, microBatches, trains))
                 for (std::int32_t zero = space.sharding.isLeft ? 0 : space.sharding.own;
                      zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)
                     for (const RecomputeWord word : words)

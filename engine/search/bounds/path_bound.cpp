@@ -18,9 +18,10 @@ constexpr int kMostMixtures = 3; ///< That are looked for: all cuts are tried fo
 } // namespace
 
 PathBound::PathBound(const Configuration &configuration, const PartitionProblem &problem,
-    const StagePlan &plan, const Reductions &reductions, const std::vector<LeastStage> &least,
-    const OperatorTimes &waits, bool trains)
-    : m_step{configuration, problem, plan, reductions, least, trains, splitsBackward(configuration.schedule)}
+    const StagePlan &plan, const Reductions &reductions, const LinkTimes &links,
+    const std::vector<LeastStage> &least, const OperatorTimes &waits, bool trains)
+    : m_step{configuration, problem, plan, reductions, links, least, trains,
+        splitsBackward(configuration.schedule)}
     , m_costs(m_step, waits)
 {
 }
@@ -38,7 +39,7 @@ Result<void> PathBound::add(const std::vector<std::int32_t> &choice, const std::
     }
     std::vector<PlayedBlock> blocks;
     TRY(const PipelineTime played,
-        playPipeline(m_step.configuration.schedule, times, m_step.reductions.sendsOf(links), SendOrder::Any,
+        playPipeline(m_step.configuration.schedule, times, m_step.links.sendsOf(links), SendOrder::Any,
             m_step.configuration.ranks, m_step.configuration.microBatches, m_step.trains, &blocks));
     StepWay way = longestStepWay(m_step, figures, played, blocks, m_costs.sends().count());
     m_costs.sends().addTo(links, isOwn, way);

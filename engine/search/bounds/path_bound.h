@@ -21,8 +21,8 @@ public:
     /// @param least  of the same stages; @param waits  per operator, for other replicas, at least; may be
     /// empty. All must outlive it.
     PathBound(const Configuration &configuration, const PartitionProblem &problem, const StagePlan &plan,
-        const Reductions &reductions, const std::vector<LeastStage> &least, const OperatorTimes &waits,
-        bool trains);
+        const Reductions &reductions, const LinkTimes &links, const std::vector<LeastStage> &least,
+        const OperatorTimes &waits, bool trains);
     PathBound(const PathBound &) = delete;
     PathBound &operator=(const PathBound &) = delete;
 

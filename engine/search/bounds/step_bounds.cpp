@@ -73,7 +73,7 @@ Result<StepEstimator::Paths *> StepEstimator::pathsOf(
     paths.reductions = std::make_unique<Reductions>(paths.configuration, placesOf(configuration),
         m_setting.costs, m_setting.cluster, problemOf(configuration));
     paths.bound = std::make_unique<PathBound>(paths.configuration, problemOf(configuration), *paths.plan,
-        *paths.reductions, *least, paths.waits, m_setting.trains);
+        *paths.reductions, m_problems.linksOf(paths.configuration), *least, paths.waits, m_setting.trains);
     return &paths;
 }
 
@@ -153,19 +153,20 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
     const OperatorTimes waits = leastWaits(configuration);
     // With ZeRO-2 and 3 blocks take more than what their operators do.
     const std::vector<StageSend> sends =
-        reductions.of(0).sendsOf(configuration.zero < 2 ? leastLinks(problem, *plan, *least, splits, true)
-                                                        : leastLinks(problem, *plan));
+        m_problems.linksOf(configuration)
+            .sendsOf(configuration.zero < 2 ? leastLinks(problem, *plan, *least, splits, true)
+                                            : leastLinks(problem, *plan));
     std::vector<double> later(least->size(), 0); // a block may begin so much sooner that gives gradients on
     for (const StageSend &send : sends)
         if (configuration.zero < 2)
             later[static_cast<std::size_t>(send.from)] =
                 std::max(later[static_cast<std::size_t>(send.from)], send.backwardAhead);
     std::vector<StageTime> times;
-    std::vector<Reductions::Least> weights;
+    std::vector<LeastReductions> weights;
     for (const LeastStage &stage : *least) {
         times.push_back(stage.time);
-        weights.push_back(reductions.of(weights.size() % static_cast<std::size_t>(configuration.ranks))
-                              .leastOf(*least, weights.size()));
+        weights.push_back(
+            leastReductions(reductions.of(weights.size() % at(configuration.ranks)), *least, weights.size()));
         if (weights.back().ahead > 0)
             times.back().ahead =
                 std::max(weights.back().ahead, weights.back().aheadOfAll + stage.time.forward);
@@ -201,7 +202,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         double computed = 0;
         double reduced = 0;
         double shared = 0;
-        Reductions::Least all;
+        LeastReductions all;
         const Reductions &own = reductions.of(rank);
         for (std::size_t s = rank; s < times.size(); s += ranks) {
             begin = std::min(begin, played.lastBackward[s] - (splits ? 0 : later[s]));
@@ -220,7 +221,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
         all.reduction = std::max(all.reduction, own.longestOf(all.reduced).first);
         if (all.gather > 0)
             all.gather += own.leastGatheringLaunch();
-        reduced = std::max({reduced, begin + all.reduction, computed + own.leastBehind(*least, rank)});
+        reduced = std::max({reduced, begin + all.reduction, computed + leastBehind(own, *least, rank)});
         if (shared > 0)
             reduced = std::max(reduced, played.makespan + shared);
         seconds = std::max({seconds, computed + all.update, reduced + all.gather});

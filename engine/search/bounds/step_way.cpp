@@ -50,7 +50,7 @@ StepEnd stepEnd(const BoundedStep &step, const std::vector<StageFigures> &figure
     if (!step.trains)
         end.its = {.begin = 0, .computed = end.its.computed};
     const Ending &its = end.its;
-    end.behind = step.trains && its.reduction > 0 ? step.reductions.leastBehind(step.least, end.rank) : 0;
+    end.behind = step.trains && its.reduction > 0 ? leastBehind(step.reductions, step.least, end.rank) : 0;
     double longest = its.computed + its.update;
     const auto consider = [&](double seconds, StepEnd::Through through) {
         if (seconds > longest) {

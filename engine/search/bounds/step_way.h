@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/search/bounds/least_stages.h"
-#include "engine/search/time/reductions.h"
+#include "engine/search/bounds/least_reductions.h"
+#include "engine/search/time/link_times.h"
 
 #include <array>
 #include <utility>
@@ -16,6 +16,7 @@ struct BoundedStep {
     const PartitionProblem &problem;
     const StagePlan &plan;
     const Reductions &reductions;
+    const LinkTimes links;
     const std::vector<LeastStage> &least; ///< Of the same stages.
     bool trains = false;
     bool splits = false; ///< Gradients of weights are a pass of their own.

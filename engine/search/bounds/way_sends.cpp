@@ -8,15 +8,15 @@ namespace planloom {
 WaySends::WaySends(const BoundedStep &step)
     : m_step(step)
     , m_links(leastLinks(step.problem, step.plan))
-    , m_leastSends(step.reductions.sendsOf(m_links))
-    , m_leastSending(step.reductions.sendingOf(m_links))
+    , m_leastSends(step.links.sendsOf(m_links))
+    , m_leastSending(step.links.sendingOf(m_links))
     , m_recomputes(at(step.plan.stages), false)
 {
     const std::vector<double> zeros(step.problem.operatorCount(), 0);
     for (const ShardAxes axes : {ShardAxes::None, ShardAxes::Inner, ShardAxes::Outer, ShardAxes::Both}) {
         const std::int64_t parts = step.problem.setting().devicesOver(axes);
         if (auto &sending = m_sending[parts]; sending.empty())
-            sending = step.reductions.sendingOf(
+            sending = step.links.sendingOf(
                 stageLinks(step.problem, step.plan, [parts](const auto &) { return parts; }, {zeros, zeros}));
     }
     for (std::size_t i = 0; i < step.plan.runsAgain.size(); ++i)
@@ -28,7 +28,7 @@ WaySends::WaySends(const BoundedStep &step)
 /// sent.
 void WaySends::addTo(const std::vector<StageLink> &links, const std::vector<bool> &isOwn, StepWay &way) const
 {
-    const std::vector<Reductions::Sending> sending = m_step.reductions.sendingOf(links);
+    const std::vector<LinkTimes::Sending> sending = m_step.links.sendingOf(links);
     for (std::size_t i = 0; i < links.size(); ++i) {
         const SendVisits &visits = way.blocks.sends[i];
         const auto addOf = [&](bool backward, double counts, double leastAhead) {
@@ -71,7 +71,7 @@ double WaySends::seconds(const OperatorChoice &choice, const std::vector<SentOn>
     double seconds = 0;
     for (const SentOn &each : sent) {
         const ShardLayout layout = choice.outputs[meetingOf(each).output];
-        const auto of = [&](const std::vector<Reductions::Sending> &sending) {
+        const auto of = [&](const std::vector<LinkTimes::Sending> &sending) {
             return (each.backward ? sending[each.link].backward : sending[each.link].forward)[each.number];
         };
         seconds += each.counts

@@ -28,9 +28,9 @@ private:
     const BoundedStep &m_step;
     const std::vector<StageLink> m_links;
     const std::vector<StageSend> m_leastSends; ///< By link, as the next: seconds of each tensor at least.
-    const std::vector<Reductions::Sending> m_leastSending;
+    const std::vector<LinkTimes::Sending> m_leastSending;
     /// By the parts that each tensor is sent in (`partsSent`), as if all were.
-    std::map<std::int64_t, std::vector<Reductions::Sending>> m_sending{};
+    std::map<std::int64_t, std::vector<LinkTimes::Sending>> m_sending{};
     std::vector<bool> m_recomputes{}; ///< By stage: something.
 };
 

@@ -5,6 +5,7 @@
 #include "engine/graph/operators/storage_types.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/plan/plan.h"
+#include "engine/search/partition/alike_operators.h"
 #include "engine/search/partition/cost_network.h"
 #include "engine/search/partition/halos.h"
 #include "engine/search/partition/layout_moves.h"
@@ -109,25 +110,6 @@ struct OperatorChoices {
     std::int32_t kind = -1; ///< Number of what is alike: equal for operators that share this.
     std::vector<OperatorChoice> choices{}; ///< The first is Replicate, unless rows forbid it. May be empty.
 };
-
-/// Which operators share a launch with the one before.
-class LaunchNeighbours
-{
-public:
-    explicit LaunchNeighbours(const Graph &graph); ///< Must outlive it.
-    /// The kernel that runs just before an operator; invalid for the first.
-    OperatorId before(OperatorId op) const { return m_before[static_cast<std::size_t>(op.index)]; }
-    bool joins(OperatorId op) const;
-
-private:
-    const Graph &m_graph;
-    std::vector<OperatorId> m_before{};
-};
-
-/// Numbers forward operators that are alike (repeated layers): same kind, attributes, annotation, types, and
-/// neighbours to share a launch with; -1 for others. O(operators).
-/// @param types  of `plan`
-std::vector<std::int32_t> alikeOperators(const Model &model, const Plan &plan, const StorageTypes &types);
 
 /// Finds the choices of operators, once for those that are alike and of which the same rows speak.
 class ChoiceFinder

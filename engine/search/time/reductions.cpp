@@ -135,38 +135,39 @@ Reductions::Longer Reductions::addTo(const StageFigures &stage, StageTime &time)
     time.weights += stage.accumulation.cast + shards;
     time.backward += stage.withInputs.cast;
     const double backward = time.backward + time.weights;
-    const std::vector<Layer> layers = layersOf(stage, time.forward);
+    const std::vector<TrafficLayer> layers = layersOf(stage, time.forward);
     double gather = 0;
     double reduce = 0;
-    for (const Layer &layer : layers) {
+    for (const TrafficLayer &layer : layers) {
         gather += layer.gather;
         reduce += layer.reduce;
     }
     const Longer longer{.gathers = gather > time.forward, .reduces = reduce + gather > backward};
     // Scale units cast what a layer made before they send it.
     const bool asMade = !m_places.hasUnits || stage.accumulation.cast + stage.withInputs.cast == 0;
-    time.forward = forwardOf(layers, time.forward);
+    time.forward = forwardSeconds(layers, time.forward);
     if (splitsBackward(
             m_configuration.schedule)) { // weights are read in the one part, gradients made in the other
-        time.backward = backwardOf(layers, time.backward, {.gathers = true});
-        time.weights = backwardOf(layers, time.weights, {.reduces = true, .asMade = asMade});
+        time.backward = backwardSeconds(layers, time.backward, {.gathers = true});
+        time.weights = backwardSeconds(layers, time.weights, {.reduces = true, .asMade = asMade});
     } else {
         time.backward =
-            backwardOf(layers, backward, {.gathers = true, .reduces = true, .asMade = asMade}) - time.weights;
+            backwardSeconds(layers, backward, {.gathers = true, .reduces = true, .asMade = asMade})
+            - time.weights;
     }
     return longer;
 }
 
 /// Those outside of any layer are one for each operator that is the first to read some. What other stages
 /// read, too, is reduced at the end of the step.
-std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, double forward) const
+std::vector<TrafficLayer> Reductions::layersOf(const StageFigures &stage, double forward) const
 {
-    struct LayerBytes {
+    struct BytesOf {
         BySums<std::int64_t> model{};
         BySums<std::int64_t> reduced{};
     };
-    std::vector<Layer> layers;
-    std::vector<LayerBytes> bytes; // by layer, as the next
+    std::vector<TrafficLayer> layers;
+    std::vector<BytesOf> bytes; // by layer, as the next
     std::map<std::int32_t, std::size_t> byNumber;
     double begun = 0;
     for (std::size_t w = 0; w < stage.inOrder.size() && forward > 0; ++w) {
@@ -178,13 +179,13 @@ std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, d
             layers.emplace_back();
             bytes.emplace_back();
         }
-        LayerBytes &own = bytes[known->second];
+        BytesOf &own = bytes[known->second];
         for (const ShardAxes sums : m_sums) {
             own.model[indexOf(sums)] += weights.ownModelBytes[indexOf(sums)];
             own.reduced[indexOf(sums)] += weights.reducedBytes[indexOf(sums)];
         }
         const double end = w + 1 < stage.inOrder.size() ? forward - stage.inOrder[w + 1].rest : forward;
-        Layer::Reading &reading = layers[known->second].readings.emplace_back();
+        TrafficLayer::Reading &reading = layers[known->second].readings.emplace_back();
         reading.share = (end - begun) / forward;
         for (const ShardAxes sums : m_sums) {
             reading.gather += static_cast<double>(weights.ownModelBytes[indexOf(sums)]);
@@ -202,66 +203,12 @@ std::vector<Reductions::Layer> Reductions::layersOf(const StageFigures &stage, d
         }
         const double model = std::accumulate(bytes[l].model.begin(), bytes[l].model.end(), 0.0);
         const double reduced = std::accumulate(bytes[l].reduced.begin(), bytes[l].reduced.end(), 0.0);
-        for (Layer::Reading &each : layers[l].readings) {
+        for (TrafficLayer::Reading &each : layers[l].readings) {
             each.reduce *= layers[l].reduce / std::max(1.0, reduced);
             each.gather *= layers[l].gather / std::max(1.0, model);
         }
     }
     return layers;
-}
-
-/// While one layer runs, the next one's weights come, and no others: where layers differ, some wait for
-/// theirs though others have time to spare. Each operator waits for its own alone.
-double Reductions::forwardOf(const std::vector<Layer> &layers, double computed)
-{
-    double sent = 0; // all that was given to the queue
-    double before = 0; // when that layer ended behind which weights may come
-    double end = layers.empty() ? computed : 0;
-    for (const Layer &layer : layers) {
-        sent = std::max(sent, before);
-        before = end;
-        for (const Layer::Reading &each : layer.readings) {
-            sent += each.gather;
-            end = std::max(end, sent) + computed * each.share;
-        }
-    }
-    return end;
-}
-
-/// Likewise; in the same queue the gradients of the layer before are reduced, to be added up when that which
-/// runs is done.
-double Reductions::backwardOf(const std::vector<Layer> &layers, double computed, Sent sent)
-{
-    double queue = 0; // all that was given to it
-    double before = 0; // when that layer ended behind which weights may come
-    double end = layers.empty() ? computed : 0;
-    struct Made { // of the layer before
-        double at = 0;
-        double reduce = 0;
-    };
-    std::vector<Made> made;
-    const auto reduce = [&] {
-        for (const Made &each : made)
-            queue = std::max(queue, sent.asMade ? each.at : end) + each.reduce;
-    };
-    for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-        queue = std::max(queue, before);
-        before = end;
-        double now = end;
-        std::vector<Made> own;
-        for (auto each = layer->readings.rbegin(); each != layer->readings.rend(); ++each) {
-            queue += sent.gathers ? each->gather : 0;
-            now = std::max(now, queue) + computed * each->share;
-            if (sent.reduces)
-                own.push_back({now, each->reduce});
-        }
-        const bool isReduced = !made.empty();
-        reduce();
-        end = isReduced ? std::max(now, queue) : now;
-        made = std::move(own);
-    }
-    reduce();
-    return std::max(end, queue);
 }
 
 Reductions::Ahead Reductions::aheadOf(const StageFigures &stage) const
@@ -388,120 +335,9 @@ double Reductions::sharedSeconds(const std::vector<std::int32_t> &stages, double
         : seconds(kind, whole, group);
 }
 
-std::vector<Reductions::Sending> Reductions::sendingOf(const std::vector<StageLink> &links) const
-{
-    std::map<std::pair<std::int32_t, std::int32_t>, std::vector<GroupShape>> shapes; // of all replicas
-    // Scale units are all alike.
-    const std::int32_t replicas = m_places.hasUnits ? 1 : m_configuration.replicas;
-    std::vector<Sending> sending;
-    for (const StageLink &link : links) {
-        const std::int32_t from = link.from % m_configuration.ranks;
-        const std::int32_t to = link.to % m_configuration.ranks;
-        const auto [found, fresh] = shapes.try_emplace({std::min(from, to), std::max(from, to)});
-        std::vector<GroupShape> &own = found->second;
-        for (std::int32_t r = 0; fresh && from != to && r < replicas; ++r) {
-            const GroupShape shape = groupShape(m_cluster, {m_places.at(r, from, 0), m_places.at(r, to, 0)});
-            if (std::find(own.begin(), own.end(), shape) == own.end())
-                own.push_back(shape);
-        }
-        const auto slowest = [&](const StageLink::Sent &sent) {
-            double most = 0;
-            if (std::any_of(sent.earlier.begin(), sent.earlier.end(),
-                    [&](std::int32_t stage) { return stage % m_configuration.ranks == to; }))
-                return most;
-            for (const GroupShape shape : own)
-                most = std::max(most, m_costs.collective(CollectiveKind::SendRecv, Bytes{sent.bytes}, shape));
-            return most;
-        };
-        Sending &all = sending.emplace_back();
-        for (const StageLink::Sent &sent : link.forward)
-            all.forward.push_back(slowest(sent));
-        for (const StageLink::Sent &sent : link.backward)
-            all.backward.push_back(slowest(sent));
-    }
-    return sending;
-}
-
-std::vector<StageSend> Reductions::sendsOf(const std::vector<StageLink> &links) const
-{
-    const std::vector<Sending> sending = sendingOf(links);
-    std::vector<StageSend> sends;
-    for (std::size_t i = 0; i < links.size(); ++i) {
-        const auto &[forward, backward] = sending[i];
-        sends.push_back({links[i].from, links[i].to, std::accumulate(forward.begin(), forward.end(), 0.0),
-            std::accumulate(backward.begin(), backward.end(), 0.0),
-            sentAhead(links[i].forward, forward).seconds, sentAhead(links[i].backward, backward).seconds,
-            links[i].isChain || !links[i].backward.empty()});
-    }
-    return sends;
-}
-
 std::int32_t Reductions::updaters(ShardAxes sums) const
 {
     return m_configuration.zero >= 1 ? shape(sums).ranks : 1;
-}
-
-Reductions::Least Reductions::leastOf(const std::vector<LeastStage> &stages, std::size_t number) const
-{
-    const LeastStage &stage = stages[number];
-    const auto rankOf = [this](auto s) { return static_cast<std::int32_t>(s) % m_configuration.ranks; };
-    Least least;
-    for (const LeastWeight &weight : stage.weights) {
-        const auto cheapest = [&](auto of) {
-            double least = std::numeric_limits<double>::infinity();
-            for (const ShardAxes sums : m_sums)
-                if (weight.shares[indexOf(sums)])
-                    least = std::min(least, of(sums));
-            return least;
-        };
-        const auto shareOf = [&](ShardAxes sums) { return *weight.shares[indexOf(sums)]; };
-        const auto traffic = [&](const WeightTraffic &each, ShardAxes sums) {
-            return m_problem.weights().secondsOf(weight.weight, each, shareOf(sums), 1);
-        };
-        const auto bytes = [&](ShardAxes sums) { return traffic({.perReducedByte = 1}, sums); };
-        const bool isShared = weight.stages.size() > 1;
-        const auto reduced = [&](ReducedAs as) {
-            return cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums, as), sums); });
-        };
-        if (!isShared) {
-            least.reduction += cheapest([&](ShardAxes sums) { return traffic(leastReduction(sums), sums); });
-            for (std::size_t as = 0; as < kReducedAs; ++as)
-                least.reduced[as] += reduced(static_cast<ReducedAs>(as));
-        }
-        least.gather += cheapest([&](ShardAxes sums) { return traffic(leastGathering(sums), sums); });
-        least.update += cheapest([&](ShardAxes sums) {
-            return m_problem.weights().updateSeconds(weight.weight) * shareOf(sums) / updaters(sums);
-        });
-        const auto first = std::find_if(weight.stages.begin(), weight.stages.end(),
-            [&](std::int32_t s) { return rankOf(s) == rankOf(number); });
-        if (isShared)
-            least.shared += static_cast<std::size_t>(*first) == number
-                ? cheapest([&](ShardAxes sums) { return sharedSeconds(weight.stages, bytes(sums), sums); })
-                : 0;
-        else if (m_configuration.zero < 2 && weight.isFirst && !splitsBackward(m_configuration.schedule))
-            least.last += reduced(ReducedAs::AsOne);
-        if (!m_ahead)
-            continue;
-        const double ahead =
-            cheapest([&](ShardAxes sums) { return traffic(leastGatheringAhead(sums), sums); });
-        least.ahead += ahead;
-        least.aheadOfAll += weight.isFirst ? ahead : 0;
-    }
-    return least;
-}
-
-double Reductions::leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const
-{
-    double shared = 0;
-    double last = 0;
-    const auto ranks = static_cast<std::size_t>(m_configuration.ranks);
-    for (std::size_t s = rank; s < stages.size(); s += ranks) {
-        const Least weights = leastOf(stages, s);
-        shared += weights.shared;
-        if (stages.size() <= ranks) // else it is not known which of them ends last
-            last += weights.last;
-    }
-    return std::max(last > 0 ? last + leastLaunch() : 0, shared);
 }
 
 template<typename Make> WeightTraffic Reductions::once(int which, ShardAxes sums, const Make &make) const

@@ -2,9 +2,9 @@
 
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost_model.h"
-#include "engine/search/bounds/least_stages.h"
 #include "engine/search/partition/mesh_places.h"
 #include "engine/search/search_space.h"
+#include "engine/search/time/layer_traffic.h"
 #include "engine/search/time/pipeline_time.h"
 #include "engine/search/time/stage_figures.h"
 
@@ -65,6 +65,9 @@ public:
     Reductions(const Configuration &configuration, const MeshPlaces &places, const CostModel &costs,
         const Cluster &cluster, const PartitionProblem &problem, std::int32_t rank = -1);
 
+    const Configuration &configuration() const { return m_configuration; }
+    const PartitionProblem &problem() const { return m_problem; }
+
     /// What communication for weights takes longer than, of a micro-batch's passes, all of each together.
     struct Longer {
         bool gathers = false; ///< Gathering, than the forward pass (ZeRO-3).
@@ -83,35 +86,8 @@ public:
     Ending endingOf(
         std::size_t rank, const std::vector<StageFigures> &figures, const PipelineTime &played) const;
 
-    /// Seconds of what is sent from stage to stage, by link; of the replica whose links are slowest.
-    std::vector<StageSend> sendsOf(const std::vector<StageLink> &links) const;
-    /// Likewise of each tensor.
-    struct Sending {
-        std::vector<double> forward{};
-        std::vector<double> backward{};
-    };
-    std::vector<Sending> sendingOf(const std::vector<StageLink> &links) const;
-
     /// Devices that share what is kept and done for the optimizer alone.
     std::int32_t updaters(ShardAxes sums) const;
-
-    /// What a stage's weights take at least, whatever the partition: of every micro-batch with ZeRO-2 and 3,
-    /// else once.
-    struct Least {
-        double reduction = 0; ///< With gathering again.
-        double update = 0;
-        double gather = 0; ///< Of what was updated.
-        /// Likewise by how it is bounded, `AsOne` but for `leastLaunch`; 0 with ZeRO-2 and 3.
-        std::array<double, kReducedAs> reduced{};
-        double last = 0; ///< Of that, what begins when the last gradient is complete.
-        double shared = 0; ///< Likewise, when it is in all stages; once a rank.
-        double ahead = 0; ///< Of gathering all of them as the step begins,
-        double aheadOfAll = 0; ///< and of those that are read before anything can be computed.
-    };
-    /// @param stages  of all; @param number  of the one asked for
-    Least leastOf(const std::vector<LeastStage> &stages, std::size_t number) const;
-    /// What is left of the reductions of a rank at least when it has computed its last gradient.
-    double leastBehind(const std::vector<LeastStage> &stages, std::size_t rank) const;
 
     /// What no weight's reduction takes less than, with gathering it again for every micro-batch.
     WeightTraffic leastReduction(ShardAxes sums) const;
@@ -153,30 +129,11 @@ private:
     /// What was updated is gathered as the step ends.
     bool gathersAtEnd() const { return !m_ahead && (m_configuration.zero == 1 || m_configuration.zero == 2); }
     GroupShape shape(ShardAxes sums) const { return m_groups[indexOf(sums)]; }
+    std::vector<TrafficLayer> layersOf(const StageFigures &stage, double forward) const;
     double reduction(CollectiveKind kind, std::int64_t bytes, ShardAxes sums) const;
     double seconds(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const;
     std::int64_t bucketBytes(GroupShape group, std::int64_t all) const;
     class Buckets;
-    /// Of a stage, with weights that replicas have parts of: what is launched together.
-    struct Layer {
-        struct Reading { ///< Of some weights, by operators that follow one another.
-            double share = 0; ///< Of what a pass computes: until others are read.
-            double gather = 0; ///< Seconds, as the next.
-            double reduce = 0;
-        };
-        double gather = 0; ///< Of all.
-        double reduce = 0;
-        std::vector<Reading> readings{}; ///< In the order of the forward pass.
-    };
-    struct Sent { ///< In a pass.
-        bool gathers = false;
-        bool reduces = false;
-        bool asMade = false; ///< A gradient is reduced when it is made, not when all of its layer are.
-    };
-    std::vector<Layer> layersOf(const StageFigures &stage, double forward) const;
-    /// @param computed  seconds of the pass
-    static double forwardOf(const std::vector<Layer> &layers, double computed);
-    static double backwardOf(const std::vector<Layer> &layers, double computed, Sent sent);
     bool isFull(GroupShape group, std::int64_t bytes) const;
     std::int64_t fullAt(ShardAxes sums) const; ///< Bytes from which on a bucket is full.
     /// Of a stage's weights that were updated, in one launch.

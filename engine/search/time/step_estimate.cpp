@@ -478,8 +478,8 @@ Result<StepEstimate> StepEstimator::assessAsPlanned(const Configuration &configu
         times.back().gradients = share(stage.gradientBytes, configuration.gradientsCutFrom());
     }
     TRY(const PipelineTime played,
-        playPipeline(configuration.schedule, times, reductions.of(0).sendsOf(links), SendOrder::Queued,
-            configuration.ranks, configuration.microBatches, m_setting.trains));
+        playPipeline(configuration.schedule, times, m_problems.linksOf(configuration).sendsOf(links),
+            SendOrder::Queued, configuration.ranks, configuration.microBatches, m_setting.trains));
     result.seconds = played.makespan;
     result.heldBy = played.heldBy;
     std::vector<std::int64_t> bytes = played.held;

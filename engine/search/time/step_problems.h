@@ -8,6 +8,7 @@
 #include "engine/search/search_space.h"
 #include "engine/search/stages/stage_rows.h"
 #include "engine/search/time/aside_times.h"
+#include "engine/search/time/link_times.h"
 #include "engine/search/time/reductions.h"
 #include "engine/search/time/stage_figures.h"
 
@@ -92,6 +93,11 @@ public:
     Result<OperatorTimes> slowestTimes(
         const Configuration &configuration, ClassSet classes, const std::vector<std::int32_t> &choice);
     Result<RankReductions> reductionsOf(const Configuration &configuration);
+    /// @param configuration  must outlive it
+    LinkTimes linksOf(const Configuration &configuration) const
+    {
+        return {configuration, placesOf(configuration), m_setting.costs, m_setting.cluster};
+    }
     /// Seconds that a micro-batch's operators wait for other replicas (statistics of the whole batch); empty
     /// without any.
     /// @param shares  by tensor: how much of it a device has

@@ -80,11 +80,9 @@ TEST(PathBound, WhatIsSentTakesAsLongAsInTheSlowestReplica)
         .replicas = 2, .ranks = 6, .microBatches = 1, .schedule = ScheduleKind::OneFOneB};
     ASSERT_TRUE((*estimator)->boundOf(configuration, {}));
     const MeshPlaces places = meshPlaces(configuration, *space, cluster, 12);
-    const Reductions reductions(
-        configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
+    const LinkTimes links(configuration, places, costs, cluster);
     constexpr std::int64_t kBytes = 1 << 20;
-    const auto sends =
-        reductions.sendsOf({{0, 1, false, {{kBytes}}, {}}, {1, 2, false, {{kBytes}}, {{kBytes}}}});
+    const auto sends = links.sendsOf({{0, 1, false, {{kBytes}}, {}}, {1, 2, false, {{kBytes}}, {{kBytes}}}});
     const auto seconds = [&](std::int32_t a, std::int32_t b) {
         return costs.collective(CollectiveKind::SendRecv, Bytes{kBytes}, groupShape(cluster, {{a}, {b}}));
     };
@@ -116,9 +114,8 @@ TEST(PathBound, BlocksBeginWhenTheyNeedNotWait)
         .ranks = 2, .stagesPerRank = 2, .microBatches = 2, .schedule = ScheduleKind::Interleaved};
     ASSERT_TRUE((*estimator)->boundOf(configuration, {}));
     const MeshPlaces places = meshPlaces(configuration, *space, cluster, 2);
-    const Reductions reductions(
-        configuration, places, costs, cluster, (*estimator)->problemOf(configuration));
-    const auto sends = reductions.sendsOf({{0, 1, false, {{1 << 20}}, {{1 << 20}}},
+    const LinkTimes links(configuration, places, costs, cluster);
+    const auto sends = links.sendsOf({{0, 1, false, {{1 << 20}}, {{1 << 20}}},
         {0, 3, false, {{.bytes = 1 << 20, .earlier = {1}}}, {{1 << 20}}}});
     EXPECT_GT(sends[0].forward, 0);
     EXPECT_EQ(sends[1].forward, 0) << "stage 1 has it, on the same rank";
@@ -174,7 +171,8 @@ TEST(PathBound, TheOnlyPartitionTakesLittleMoreThanItsLongestWay)
             leastStages(problem, stages, splitsBackward(configuration.schedule), configuration.zero < 2);
         ASSERT_TRUE(least);
         const OperatorTimes waits;
-        PathBound bound(configuration, problem, stages, reductions, *least, waits, true);
+        PathBound bound(configuration, problem, stages, reductions,
+            LinkTimes(configuration, places, costs, cluster), *least, waits, true);
         const OperatorTimes times = timesOf(problem, only);
         ASSERT_TRUE(bound.add(
             only, stageFigures(problem, only, times, stages), stageLinks(problem, stages, only, times)));
