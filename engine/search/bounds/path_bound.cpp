@@ -13,7 +13,7 @@ namespace planloom {
 
 namespace {
 
-constexpr int kMostMixtures = 3; ///< That are looked for: all cuts are tried for each.
+constexpr int kMostCutMixtures = 3; ///< That are looked for: all cuts are tried for each.
 
 } // namespace
 
@@ -135,7 +135,7 @@ Result<PathBound::Answer> PathBound::solve(const std::stop_token &stop)
         return Answer{std::numeric_limits<double>::infinity(), m_partitions.back().choice};
     Answer found{
         m_costs.constant(mean) - held.room + std::min(answer.bound, answer.cost), std::move(answer.choice)};
-    if (m_mixtures < kMostMixtures && isKnown(found.choice)) {
+    if (m_mixtures < kMostCutMixtures && isKnown(found.choice)) {
         ++m_mixtures;
         if (auto mixture = mixtureByLayers(shares))
             found.choice = *std::move(mixture);
