@@ -49,7 +49,7 @@ std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> toBeSaid(co
         Split byDefault = whole;
         bool isSure = true; // whatever is known of the other axis then
         if (const Leader leader = leaderOf(*setting.model->index, id); leader.op.valid()) {
-            const auto l = static_cast<std::size_t>(leader.op.index);
+            const auto l = at(leader.op);
             const Split &theirs = problem.choiceOf(l, choice[l]).*own;
             byDefault = followed(graph, leader, op, theirs, {}).value_or(whole);
             const Split &around = problem.choiceOf(i, choice[i]).*other;
@@ -134,8 +134,7 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
     if (chosen.stages() > 1) {
         std::vector<std::vector<OperatorId>> stages(static_cast<std::size_t>(chosen.stages()));
         for (std::size_t i = 0; i < estimate.stages->stageOf.size(); ++i)
-            stages[static_cast<std::size_t>(estimate.stages->stageOf[i])].push_back(
-                {static_cast<std::int32_t>(i)});
+            stages[at(estimate.stages->stageOf[i])].push_back({static_cast<std::int32_t>(i)});
         for (std::size_t s = 0; s < stages.size(); ++s) {
             if (stages[s].empty())
                 return Error{ErrorCode::InvalidInput, "a stage would be empty", "use fewer stages", "search"};

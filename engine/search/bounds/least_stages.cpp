@@ -28,14 +28,8 @@ public:
     {
         for (std::size_t i = 0; i < problem.operatorCount(); ++i)
             m_operators[stageOf(i)].push_back(static_cast<std::int32_t>(i));
-        const std::vector<Meeting> &meetings = problem.meetings();
-        m_charged.resize(meetings.size());
-        for (std::size_t m = 0; m < meetings.size(); ++m) {
-            std::int32_t first = meetings[m].readers.front().first;
-            for (const auto &[reader, slot] : meetings[m].readers)
-                first = std::min(first, reader);
-            m_charged[m] = static_cast<std::size_t>(first);
-        }
+        for (const Meeting &meeting : problem.meetings())
+            m_charged.push_back(at(meeting.firstReader()));
     }
 
     /// @param own  seconds of an operator's choice
@@ -63,10 +57,9 @@ public:
                 add(m, CountedPasses::Forward, factors[stageOf(m_charged[m])]);
             for (std::int32_t run = 0; repeated && run < m_plan.runsAgain[m_charged[m]]; ++run)
                 add(m, CountedPasses::Forward, factors[stageOf(m_charged[m])]);
-            const bool isApart =
-                splitsBackward && m_problem.makesWeightsAlone(static_cast<std::size_t>(meeting.producer));
+            const bool isApart = splitsBackward && m_problem.makesWeightsAlone(at(meeting.producer));
             if (passes != CountedPasses::Forward && !isApart)
-                add(m, CountedPasses::Backward, factors[stageOf(static_cast<std::size_t>(meeting.producer))]);
+                add(m, CountedPasses::Backward, factors[stageOf(at(meeting.producer))]);
         }
         std::vector<double> seconds;
         for (std::size_t s = 0; s < m_operators.size(); ++s) {
@@ -78,7 +71,7 @@ public:
     const std::vector<std::int32_t> &operatorsOf(std::size_t stage) const { return m_operators[stage]; }
 
 private:
-    std::size_t stageOf(std::size_t op) const { return static_cast<std::size_t>(m_plan.stageOf[op]); }
+    std::size_t stageOf(std::size_t op) const { return at(m_plan.stageOf[op]); }
 
     void add(std::size_t meeting, CountedPasses passes, std::vector<CostFactor> &factors)
     {
@@ -99,8 +92,8 @@ private:
             place[i] = static_cast<std::int32_t>(network.domains.size());
             network.domains.push_back(static_cast<std::int32_t>(m_problem.choiceCount(i)));
             std::vector<double> costs;
-            for (std::int32_t c = 0; c < network.domains.back(); ++c)
-                costs.push_back(own(i, m_problem.choiceOf(i, c)));
+            for (const OperatorChoice &choice : m_problem.choicesOf(i))
+                costs.push_back(own(i, choice));
             CostTable &table = m_own[{m_problem.kindOf(i), costs}];
             if (!table)
                 table = std::make_shared<const std::vector<double>>(std::move(costs));
@@ -169,10 +162,10 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
     std::vector<std::int32_t> firstOf(stages.size(), -1); // operators that take time, or have a backward one
     for (std::size_t i = problem.operatorCount(); i-- > 0;) {
         bool takesTime = graph.operators[i].mirror.valid();
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
-            takesTime = takesTime || problem.choiceOf(i, c).forward > 0;
+        for (const OperatorChoice &choice : problem.choicesOf(i))
+            takesTime = takesTime || choice.forward > 0;
         if (takesTime)
-            firstOf[static_cast<std::size_t>(plan.stageOf[i])] = static_cast<std::int32_t>(i);
+            firstOf[at(plan.stageOf[i])] = static_cast<std::int32_t>(i);
     }
     for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
         LeastWeight least{.weight = {static_cast<std::int32_t>(t)}, .share = 0};
@@ -182,19 +175,17 @@ void addWeights(const PartitionProblem &problem, const StagePlan &plan, std::vec
         bool alwaysSums = false; // some reader does, in every choice
         std::map<std::size_t, OperatorId> readBy; // stages, and their first that reads it
         for (const OperatorId reader : uses.consumers[t]) {
-            const auto r = static_cast<std::size_t>(reader.index);
+            const auto r = at(reader);
             if (r >= problem.operatorCount() || problem.isAside(r))
                 continue;
-            OperatorId &first =
-                readBy.try_emplace(static_cast<std::size_t>(plan.stageOf[r]), reader).first->second;
+            OperatorId &first = readBy.try_emplace(at(plan.stageOf[r]), reader).first->second;
             first = std::min(first, reader);
             for (std::size_t slot = 0; slot < graph.operators[r].inputs.size(); ++slot) {
                 if (graph.operators[r].inputs[slot] != least.weight)
                     continue;
                 double share = 1;
                 BySums<std::optional<double>> own;
-                for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(r)); ++c) {
-                    const OperatorChoice &choice = problem.choiceOf(r, c);
+                for (const OperatorChoice &choice : problem.choicesOf(r)) {
                     const double part = 1.0 / setting.partsOf(choice.inputs[slot]);
                     share = std::min(share, part);
                     const auto adds = problem.accumulationOf(r, slot, choice);
@@ -252,11 +243,11 @@ void addPassing(const PartitionProblem &problem, const StagePlan &plan, std::vec
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
         if (plan.units && plan.units->unitOf[i] >= 0) // in turns it passes less
             continue;
-        double least = std::numeric_limits<double>::infinity();
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(i)); ++c)
-            least = std::min(least, static_cast<double>(passingBytes(problem, i, problem.choiceOf(i, c))));
-        double &most = stages[static_cast<std::size_t>(plan.stageOf[i])].passingBytes;
-        most = std::isfinite(least) ? std::max(most, least) : most;
+        const double least = problem.leastOf(i, [&](const OperatorChoice &choice) {
+            return static_cast<double>(passingBytes(problem, i, choice));
+        });
+        double &most = stages[at(plan.stageOf[i])].passingBytes;
+        most = std::max(most, least);
     }
 }
 
@@ -270,7 +261,7 @@ std::vector<StageLink> leastLinks(
     return stageLinks(
         problem, plan,
         [&](const Meeting &meeting) {
-            const auto p = static_cast<std::size_t>(meeting.producer);
+            const auto p = at(meeting.producer);
             std::int64_t most = 1;
             for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(p)); ++c)
                 most = std::max(most, partsSent(problem, problem.choiceOf(p, c).outputs[meeting.output]));
@@ -287,21 +278,19 @@ std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePl
     constexpr double kUnknown = std::numeric_limits<double>::infinity();
     PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
     const auto takesTime = [&](std::size_t op, const auto &secondsOf) {
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(op)); ++c)
-            if (secondsOf(problem.choiceOf(op, c)) > 0)
-                return true;
-        return false;
+        return std::any_of(problem.choicesOf(op).begin(), problem.choicesOf(op).end(),
+            [&](const OperatorChoice &choice) { return secondsOf(choice) > 0; });
     };
     std::vector<double> passed(static_cast<std::size_t>(plan.stages), 0);
     for (std::size_t i = 0; i < count; ++i) {
-        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        double &own = passed[at(plan.stageOf[i])];
         before.forward[i] = own;
         if (own == 0 && takesTime(i, [](const OperatorChoice &choice) { return choice.forward; }))
             own = kUnknown;
     }
     passed.assign(passed.size(), 0);
     for (std::size_t i = count; i-- > 0;) {
-        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        double &own = passed[at(plan.stageOf[i])];
         if (plan.runsAgain[i] > 0)
             own = kUnknown;
         before.backward[i] = own;
@@ -316,31 +305,25 @@ std::vector<StageLink> leastLinks(const PartitionProblem &problem, const StagePl
 {
     const std::size_t count = problem.operatorCount();
     PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
-    const auto least = [&](std::size_t op, const auto &secondsOf) {
-        double seconds = std::numeric_limits<double>::infinity();
-        for (std::int32_t c = 0; c < static_cast<std::int32_t>(problem.choiceCount(op)); ++c)
-            seconds = std::min(seconds, secondsOf(problem.choiceOf(op, c)));
-        return std::isfinite(seconds) ? seconds : 0;
-    };
     // All that a pass takes less what is sure to follow.
     std::vector<double> following(stages.size(), 0);
     for (std::size_t i = count; i-- > 0;) {
-        const auto s = static_cast<std::size_t>(plan.stageOf[i]);
-        following[s] += least(i, [](const OperatorChoice &choice) { return choice.forward; });
+        const auto s = at(plan.stageOf[i]);
+        following[s] += problem.leastOf(i, [](const OperatorChoice &choice) { return choice.forward; });
         before.forward[i] = std::max(0.0, stages[s].time.forward - following[s]);
     }
     following.assign(stages.size(), 0);
     // `PassedBefore` counts no gradients of weights, nor adding them up.
     for (std::size_t i = 0; i < count; ++i)
-        following[static_cast<std::size_t>(plan.stageOf[i])] += least(i, [&](const OperatorChoice &choice) {
+        following[at(plan.stageOf[i])] += problem.leastOf(i, [&](const OperatorChoice &choice) {
             return splitsBackward && choice.weightGradients > 0
                 ? 0
                 : accumulationSeconds(problem, i, choice, accumulates) + choice.weightGradients;
         });
     for (std::size_t i = 0; i < count; ++i) {
-        const auto s = static_cast<std::size_t>(plan.stageOf[i]);
-        following[s] +=
-            least(i, [](const OperatorChoice &choice) { return choice.backward - choice.weightGradients; });
+        const auto s = at(plan.stageOf[i]);
+        following[s] += problem.leastOf(
+            i, [](const OperatorChoice &choice) { return choice.backward - choice.weightGradients; });
         before.backward[i] = std::max(0.0, stages[s].time.backward - following[s]);
     }
     return leastLinks(problem, plan, before);
@@ -351,7 +334,7 @@ std::vector<LeastStage> leastHeld(const PartitionProblem &problem, const StagePl
     std::vector<LeastStage> stages(static_cast<std::size_t>(plan.stages));
     const std::vector<double> kept = leastKeptBytes(problem, plan);
     for (std::size_t i = 0; i < kept.size(); ++i)
-        stages[static_cast<std::size_t>(plan.stageOf[i])].keptBytes += kept[i];
+        stages[at(plan.stageOf[i])].keptBytes += kept[i];
     addWeights(problem, plan, stages);
     addPassing(problem, plan, stages);
     return stages;

@@ -172,7 +172,7 @@ Result<StepEstimator::StagedBound> StepEstimator::stagedBoundOf(
                 std::max(weights.back().ahead, weights.back().aheadOfAll + stage.time.forward);
     }
     for (std::size_t i = 0; i < waits.forward.size(); ++i) {
-        StageTime &time = times[static_cast<std::size_t>(plan->stageOf[i])];
+        StageTime &time = times[at(plan->stageOf[i])];
         time.forward += waits.forward[i];
         time.backward += plan->runsAgain[i] * waits.forward[i];
         (splits && problem.makesWeightsAlone(i) ? time.weights : time.backward) += waits.backward[i];

@@ -74,7 +74,7 @@ std::optional<StagePlan> StageRoom::within(const std::vector<double> &room) cons
     StagePlan plan = m_before;
     for (std::size_t s = 0; s < found->size(); ++s)
         for (const OperatorId op : (*found)[s])
-            plan.stageOf[static_cast<std::size_t>(op.index)] = static_cast<std::int32_t>(s);
+            plan.stageOf[at(op)] = static_cast<std::int32_t>(s);
     if (plan.stageOf == m_before.stageOf)
         return std::nullopt;
     return plan;

@@ -82,7 +82,7 @@ bool ChoiceFinder::makesWeightsAlone(OperatorId backward) const
 {
     const Operator &op = m_graph.at(backward);
     return std::none_of(op.outputs.begin(), op.outputs.end(),
-        [this](TensorId output) { return output && !m_ofWeights[static_cast<std::size_t>(output.index)]; });
+        [this](TensorId output) { return output && !m_ofWeights[at(output)]; });
 }
 
 void ChoiceFinder::addWeightGradients(OperatorId backward, const PartViews &views, const Partition &partition,
@@ -99,7 +99,7 @@ void ChoiceFinder::addWeightGradients(OperatorId backward, const PartViews &view
     for (std::size_t slot = 0; slot < op.outputs.size(); ++slot) {
         if (!op.outputs[slot])
             continue;
-        ofWeights[slot] = m_ofWeights[static_cast<std::size_t>(op.outputs[slot].index)];
+        ofWeights[slot] = m_ofWeights[at(op.outputs[slot])];
         others[slot] = !ofWeights[slot];
         any = any || ofWeights[slot];
     }
@@ -135,7 +135,7 @@ double ChoiceFinder::kernelSeconds(OperatorId id, const Operator &op, const Part
                 && std::find(mate.outputs.begin(), mate.outputs.end(), op.inputs[slot]) != mate.outputs.end())
                 spared += Bytes{bytesOf(inputs[slot])};
     }
-    const OperatorDecision &decision = m_setting.plan->decisions[static_cast<std::size_t>(id.index)];
+    const OperatorDecision &decision = m_setting.plan->decisions[at(id)];
     double seen = -1;
     for (std::int32_t part = 0; op.kind == OperatorKind::Attention && part < partCount(partition); ++part)
         seen = std::max(seen, seenKeysOf(m_graph, id, partition, part, outer));
@@ -211,8 +211,7 @@ bool ChoiceFinder::add(
         addWeightGradients(op.mirror, partBack, back, outerBack, choice);
         for (std::size_t k = 0; k < choice.kept.size(); ++k) {
             const std::size_t slot = op.outputs.size() + k;
-            const bool made = m_setting.plan->decisions[static_cast<std::size_t>(forward.index)].attention
-                    == AttentionMode::Plain
+            const bool made = m_setting.plan->decisions[at(forward)].attention == AttentionMode::Plain
                 || static_cast<std::int32_t>(slot) != probabilitiesInput(backward);
             if (made && slot < backward.inputs.size() && backward.inputs[slot])
                 choice.kept[k] =
@@ -451,8 +450,7 @@ OperatorChoices ChoiceFinder::find(OperatorId forward) const
         return found;
     }
     if (m_setting.batchAlone) {
-        const std::int32_t batch =
-            m_setting.model->batch->operatorDimension[static_cast<std::size_t>(forward.index)];
+        const std::int32_t batch = m_setting.model->batch->operatorDimension[at(forward)];
         const bool cut = batch >= 0
             && add(forward,
                 {.kind = SplitKind::Dimension,
@@ -495,8 +493,8 @@ ChoiceFinder::Key ChoiceFinder::keyOf(OperatorId id) const
         return {
             -1, {static_cast<std::int32_t>(op.inputs.size()), static_cast<std::int32_t>(op.outputs.size())}};
     }
-    Key key{(*m_alike)[static_cast<std::size_t>(id.index)], {}};
-    if ((*m_joins)[static_cast<std::size_t>(id.index)])
+    Key key{(*m_alike)[at(id)], {}};
+    if ((*m_joins)[at(id)])
         key.second.push_back(-3);
     if (m_setting.bound) {
         const OperatorBinding &binding = m_setting.bound->of(id);

@@ -20,13 +20,12 @@ std::vector<bool> summandJoins(const Model &model)
     for (std::size_t i = 0; i < count; ++i)
         for (const TensorId input : graph.operators[i].inputs)
             if (input) {
-                std::int32_t &only = reader[static_cast<std::size_t>(input.index)];
+                std::int32_t &only = reader[at(input)];
                 only = only == kNone ? static_cast<std::int32_t>(i) : kSeveral;
             }
     const auto isOpen = [&](const Operator &op, std::int32_t slot) {
         const TensorId input = op.inputs[static_cast<std::size_t>(slot)];
-        return input && isSummands[static_cast<std::size_t>(input.index)]
-            && reader[static_cast<std::size_t>(input.index)] >= 0;
+        return input && isSummands[at(input)] && reader[at(input)] >= 0;
     };
     std::vector<bool> joins(count, false);
     for (std::size_t i = 0; i < count; ++i) {
@@ -38,7 +37,7 @@ std::vector<bool> summandJoins(const Model &model)
         const bool adds = std::any_of(op.annotation.dimensions.begin(), op.annotation.dimensions.end(),
             [](const Dimension &dimension) { return dimension.mark == DimensionMark::Reduce; });
         if (op.outputs.size() == 1 && op.outputs.front())
-            isSummands[static_cast<std::size_t>(op.outputs.front().index)] =
+            isSummands[at(op.outputs.front())] =
                 (adds && combinationOf(op.annotation, 0) == Combination::Sum) || joins[i];
     }
     for (std::size_t i = count; i-- > 0;) // views that lead nowhere

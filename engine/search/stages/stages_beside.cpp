@@ -17,20 +17,20 @@ StagesBeside::StagesBeside(const Graph &graph, std::size_t count)
     std::vector<bool> hasGradient(graph.tensors.size(), false);
     for (const Tensor &tensor : graph.tensors)
         if (tensor.role == TensorRole::Gradient && tensor.of)
-            hasGradient[static_cast<std::size_t>(tensor.of.index)] = true;
+            hasGradient[at(tensor.of)] = true;
     const bool trains = std::find(hasGradient.begin(), hasGradient.end(), true) != hasGradient.end();
     for (std::size_t i = 0; i < count; ++i)
         for (const TensorId input : graph.operators[i].inputs)
             if (input)
-                readers[static_cast<std::size_t>(input.index)].push_back(i);
+                readers[at(input)].push_back(i);
     // By cut, behind an operator: the shortest stages before and behind it that a tensor goes between.
     std::vector<double> shortest(count, std::numeric_limits<double>::infinity());
     for (std::size_t p = 0; p < count; ++p)
         for (const TensorId output : graph.operators[p].outputs) {
-            if (!output || (trains && !hasGradient[static_cast<std::size_t>(output.index)]))
+            if (!output || (trains && !hasGradient[at(output)]))
                 continue;
             std::size_t cut = p;
-            for (const std::size_t reader : readers[static_cast<std::size_t>(output.index)])
+            for (const std::size_t reader : readers[at(output)])
                 for (; cut < reader; ++cut)
                     shortest[cut] = std::min(shortest[cut],
                         std::max(until[cut + 1] - until[p], until[reader + 1] - until[cut + 1]));

@@ -340,7 +340,7 @@ private:
         for (const Meeting &meeting : kind.problem->meetings()) {
             if (meeting.producer < 0)
                 continue;
-            const auto p = static_cast<std::size_t>(meeting.producer);
+            const auto p = at(meeting.producer);
             const std::int32_t from = m_pieces.stageOf[p];
             std::int32_t to = from;
             for (const auto &[reader, slot] : meeting.readers)

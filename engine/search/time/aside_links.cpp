@@ -131,7 +131,7 @@ AsideLinks::Sent AsideLinks::between(TensorId tensor, bool gradient, std::int32_
 bool AsideLinks::isCut(TensorId tensor) const
 {
     const BatchInfo &batch = *m_setting.model->batch;
-    const auto t = static_cast<std::size_t>(tensor.index);
+    const auto t = at(tensor);
     return t < batch.tensorRole.size() && batch.tensorRole[t] == BatchRole::Split;
 }
 

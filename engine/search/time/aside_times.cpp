@@ -98,7 +98,7 @@ public:
             m_all.m_operators[i].group < 0 ? meshBackward(i, times.backward[i]) : groupBackward(i);
             host(i, m_all.m_operators[i].backward, played.hostedBackward);
             take(times.backward[i], 1, played.longer);
-            played.weights[static_cast<std::size_t>(m_plan.stageOf[i])] += m_all.m_operators[i].weights;
+            played.weights[at(m_plan.stageOf[i])] += m_all.m_operators[i].weights;
         }
         played.times = std::move(times);
         return played;
@@ -114,23 +114,17 @@ private:
 
     std::int32_t groupOf(OperatorId op) const
     {
-        const auto i = static_cast<std::size_t>(op.index);
+        const auto i = at(op);
         return i < m_all.m_operators.size() ? m_all.m_operators[i].group : -1;
     }
-    bool isForward(OperatorId op) const
-    {
-        return static_cast<std::size_t>(op.index) < m_all.m_operators.size();
-    }
+    bool isForward(OperatorId op) const { return at(op) < m_all.m_operators.size(); }
     std::int32_t rankOf(std::size_t op) const { return m_plan.stageOf[op] % m_ranks; }
     const OperatorChoice &choiceOf(std::size_t op) const { return m_problem.choiceOf(op, m_choice[op]); }
-    double partsOf(OperatorId op) const
-    {
-        return m_all.m_operators[static_cast<std::size_t>(op.index)].parts;
-    }
+    double partsOf(OperatorId op) const { return m_all.m_operators[at(op)].parts; }
     Clock &clockOf(std::int32_t group) { return m_clocks[static_cast<std::size_t>(group)]; }
     OperatorId producerOf(TensorId tensor) const
     {
-        const auto &producers = m_uses.producers[static_cast<std::size_t>(tensor.index)];
+        const auto &producers = m_uses.producers[at(tensor)];
         return producers.empty() || !isForward(producers.front()) ? OperatorId{} : producers.front();
     }
     bool isSent(TensorId tensor) const { return tensor && m_graph.at(tensor).role == TensorRole::Activation; }
@@ -230,7 +224,7 @@ private:
             if (!m_arrived.try_emplace(Place{tensor, group, ShardLayout{}}, 0).second)
                 continue;
             const OperatorId producer = producerOf(tensor);
-            const auto p = static_cast<std::size_t>(producer.index);
+            const auto p = at(producer);
             receive(group,
                 groupOf(producer) >= 0 ? m_links.between(tensor, false, groupOf(producer), group)
                                        : m_links.toGroup(tensor, false,
@@ -255,7 +249,7 @@ private:
             if (!isSent(tensor) || !m_problem.gradientOf(tensor) || choice.outputGradients[slot].isAbsent())
                 continue;
             std::set<std::int32_t> groups;
-            for (const OperatorId reader : m_uses.consumers[static_cast<std::size_t>(tensor.index)])
+            for (const OperatorId reader : m_uses.consumers[at(tensor)])
                 if (isForward(reader) && groupOf(reader) >= 0 && groups.insert(groupOf(reader)).second)
                     arrived = std::max(arrived,
                         send(groupOf(reader),
@@ -278,10 +272,10 @@ private:
             if (!isSent(tensor) || !m_problem.gradientOf(tensor))
                 continue;
             std::set<std::pair<std::int32_t, ShardLayout>> seen;
-            for (const OperatorId reader : m_uses.consumers[static_cast<std::size_t>(tensor.index)]) {
+            for (const OperatorId reader : m_uses.consumers[at(tensor)]) {
                 if (!isForward(reader) || groupOf(reader) == group)
                     continue;
-                const auto r = static_cast<std::size_t>(reader.index);
+                const auto r = at(reader);
                 if (groupOf(reader) >= 0) {
                     if (seen.emplace(groupOf(reader), ShardLayout{}).second)
                         receive(group, m_links.between(tensor, true, groupOf(reader), group), madeAt(tensor));
@@ -307,7 +301,7 @@ private:
             : op.inputs;
         return static_cast<std::size_t>(std::find(list.begin(), list.end(), tensor) - list.begin());
     }
-    double &madeAt(TensorId tensor) { return m_made[static_cast<std::size_t>(tensor.index)]; }
+    double &madeAt(TensorId tensor) { return m_made[at(tensor)]; }
 
     const AsideTimes &m_all;
     const PartitionProblem &m_problem;

@@ -41,7 +41,7 @@ public:
 
 private:
     const OperatorChoice &choiceOf(std::size_t op) const { return m_problem.choiceOf(op, m_choice[op]); }
-    StageFigures &stageOf(std::size_t op) { return m_stages[static_cast<std::size_t>(m_plan.stageOf[op])]; }
+    StageFigures &stageOf(std::size_t op) { return m_stages[at(m_plan.stageOf[op])]; }
     /// Seconds of the backward pass in which an operator runs again.
     double againSeconds(std::size_t op) const
     {
@@ -126,7 +126,7 @@ private:
     {
         std::vector<std::int64_t> most(m_stages.size(), 0);
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
-            auto &own = most[static_cast<std::size_t>(m_plan.stageOf[i])];
+            auto &own = most[at(m_plan.stageOf[i])];
             own = std::max(own, passingBytes(m_problem, i, choiceOf(i)));
         }
         for (std::size_t s = 0; s < most.size(); ++s)
@@ -149,8 +149,7 @@ private:
                 continue;
             readBy.clear();
             for (const OperatorId reader : uses.consumers[t])
-                if (const auto r = static_cast<std::size_t>(reader.index); r < m_problem.operatorCount()
-                    && !m_problem.isAside(r)
+                if (const auto r = at(reader); r < m_problem.operatorCount() && !m_problem.isAside(r)
                     && std::none_of(readBy.begin(), readBy.end(),
                         [&](const auto &each) { return each.first == m_plan.stageOf[r]; }))
                     readBy.emplace_back(m_plan.stageOf[r], reader);
@@ -158,7 +157,7 @@ private:
             // Its gradient is complete once those placed apart have made theirs, too.
             for (auto &[s, first] : readBy)
                 for (const OperatorId reader : uses.consumers[t])
-                    if (reader < first && m_plan.stageOf[static_cast<std::size_t>(reader.index)] == s)
+                    if (reader < first && m_plan.stageOf[at(reader)] == s)
                         first = reader;
             const double share = m_problem.shareOf(weight, m_choice);
             const auto elements = static_cast<std::int64_t>(
@@ -212,12 +211,12 @@ private:
         std::vector<double> accumulatedApart(m_stages.size(), 0);
         const auto isApart = [this](std::size_t op) { return apartSeconds(op) > 0; };
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
-            const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
+            const auto s = at(m_plan.stageOf[i]);
             accumulated[s] += m_accumulation[i];
             accumulatedApart[s] += isApart(i) ? m_accumulation[i] : 0;
         }
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
-            const auto s = static_cast<std::size_t>(m_plan.stageOf[i]);
+            const auto s = at(m_plan.stageOf[i]);
             Before &before = all[s];
             const double weights = apartSeconds(i);
             for (; before.next < read[s].size()
@@ -313,9 +312,8 @@ private:
         StageFigures &stage = m_stages[static_cast<std::size_t>(s)];
         const double once = 1.0 / std::max(1, m_setting.microBatches);
         bool first = true;
-        for (const OperatorId reader :
-            m_setting.model->index->uses().consumers[static_cast<std::size_t>(weight.index)]) {
-            const auto r = static_cast<std::size_t>(reader.index);
+        for (const OperatorId reader : m_setting.model->index->uses().consumers[at(weight)]) {
+            const auto r = at(reader);
             if (r >= m_problem.operatorCount())
                 continue;
             for (std::size_t slot = 0; slot < m_graph.operators[r].inputs.size(); ++slot) {
@@ -379,7 +377,7 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
         const Meeting &meeting = problem.meetings()[m];
         if (meeting.producer < 0)
             continue;
-        const auto p = static_cast<std::size_t>(meeting.producer);
+        const auto p = at(meeting.producer);
         const std::int32_t from = plan.stageOf[p];
         std::map<std::int32_t, std::int32_t> readBy; // first reader by stage
         for (const auto &[reader, slot] : meeting.readers)
@@ -449,13 +447,13 @@ PassedBefore passedBefore(const PartitionProblem &problem, const StagePlan &plan
     PassedBefore before{std::vector<double>(count), std::vector<double>(count)};
     std::vector<double> passed(static_cast<std::size_t>(plan.stages), 0);
     for (std::size_t i = 0; i < count; ++i) {
-        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        double &own = passed[at(plan.stageOf[i])];
         before.forward[i] = own;
         own += times.forward[i];
     }
     passed.assign(passed.size(), 0);
     for (std::size_t i = count; i-- > 0;) {
-        double &own = passed[static_cast<std::size_t>(plan.stageOf[i])];
+        double &own = passed[at(plan.stageOf[i])];
         if (i < plan.runsAgain.size() && plan.runsAgain[i] > 0)
             own += std::exchange(again[{plan.stageOf[i], againWith(plan, static_cast<std::int32_t>(i))}], 0);
         before.backward[i] = own;
@@ -473,7 +471,7 @@ std::vector<StageLink> stageLinks(const PartitionProblem &problem, const StagePl
     return stageLinks(
         problem, plan,
         [&](const Meeting &meeting) {
-            const auto p = static_cast<std::size_t>(meeting.producer);
+            const auto p = at(meeting.producer);
             return partsSent(problem, problem.choiceOf(p, choice[p]).outputs[meeting.output]);
         },
         passedBefore(problem, plan, choice, times));
