@@ -108,4 +108,10 @@ OperatorTimes timesOf(const PartitionProblem &problem, const std::vector<std::in
     return times;
 }
 
+double apartSeconds(
+    const PartitionProblem &problem, std::size_t op, std::int32_t choice, const OperatorTimes &times)
+{
+    return problem.makesWeightsAlone(op) ? times.backward[op] : problem.choiceOf(op, choice).weightGradients;
+}
+
 } // namespace planloom

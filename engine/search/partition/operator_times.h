@@ -24,4 +24,10 @@ struct OperatorTimes {
 OperatorTimes timesOf(const PartitionProblem &problem, const std::vector<std::int32_t> &choice,
     const std::vector<double> &shares = {});
 
+/// Seconds of a backward pass for gradients of weights alone: what a pass of its own may do later, with what
+/// it waits for.
+/// @param choice  of operator `op`
+double apartSeconds(
+    const PartitionProblem &problem, std::size_t op, std::int32_t choice, const OperatorTimes &times);
+
 } // namespace planloom

@@ -141,12 +141,6 @@ public:
 
     /// Which part of a weight a device of the axes holds under `choice`: all layouts in which it is read.
     double shareOf(TensorId weight, const std::vector<std::int32_t> &choice) const;
-    /// Seconds of a backward pass for gradients of weights alone: what a pass of its own may do later, with
-    /// what it waits for.
-    double apartSeconds(std::size_t op, std::int32_t choice, const OperatorTimes &times) const
-    {
-        return makesWeightsAlone(op) ? times.backward[op] : choiceOf(op, choice).weightGradients;
-    }
     /// Seconds of the optimizer for the parts of those weights on one device that `op` reads first.
     double updateSecondsOf(std::size_t op, const std::vector<std::int32_t> &choice) const;
 

@@ -108,13 +108,9 @@ double PartitionProblem::updateSecondsOf(std::size_t op, const std::vector<std::
     double seconds = 0;
     std::set<TensorId> read;
     for (const TensorId input : m_graph.operators[op].inputs)
-        if (input && updateSeconds(input) > 0 && read.insert(input).second
-            && static_cast<std::size_t>(m_setting.model->index->uses()
-                                            .consumers[static_cast<std::size_t>(input.index)]
-                                            .front()
-                                            .index)
-                == op)
-            seconds += updateSeconds(input) * shareOf(input, choice);
+        if (input && m_weights.updateSeconds(input) > 0 && read.insert(input).second
+            && at(m_setting.model->index->uses().consumers[at(input)].front()) == op)
+            seconds += m_weights.updateSeconds(input) * shareOf(input, choice);
     return seconds;
 }
 

@@ -48,7 +48,7 @@ private:
         return op < m_plan.runsAgain.size() ? m_plan.runsAgain[op] * m_times.forward[op] : 0;
     }
 
-    double apartSeconds(std::size_t op) const { return m_problem.apartSeconds(op, m_choice[op], m_times); }
+    double apartOf(std::size_t op) const { return apartSeconds(m_problem, op, m_choice[op], m_times); }
 
     void addTimes()
     {
@@ -56,7 +56,7 @@ private:
             StageTime &time = stageOf(i).time;
             time.forward += m_times.forward[i];
             time.backward += m_times.backward[i] + againSeconds(i);
-            const double weights = apartSeconds(i);
+            const double weights = apartOf(i);
             time.weights += weights;
             time.backward -= weights;
             stageOf(i).splitMore += choiceOf(i).splitMore;
@@ -209,7 +209,7 @@ private:
         std::vector<Before> all(m_stages.size());
         std::vector<double> accumulated(m_stages.size(), 0);
         std::vector<double> accumulatedApart(m_stages.size(), 0);
-        const auto isApart = [this](std::size_t op) { return apartSeconds(op) > 0; };
+        const auto isApart = [this](std::size_t op) { return apartOf(op) > 0; };
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = at(m_plan.stageOf[i]);
             accumulated[s] += m_accumulation[i];
@@ -218,7 +218,7 @@ private:
         for (std::size_t i = 0; i < m_problem.operatorCount(); ++i) {
             const auto s = at(m_plan.stageOf[i]);
             Before &before = all[s];
-            const double weights = apartSeconds(i);
+            const double weights = apartOf(i);
             for (; before.next < read[s].size()
                  && read[s][before.next].reader.index == static_cast<std::int32_t>(i);
                  ++before.next)
@@ -326,7 +326,7 @@ private:
                 if (m_plan.stageOf[r] != s)
                     continue;
                 const double begins = first ? own->first : own->more;
-                const bool isApart = apartSeconds(r) > 0;
+                const bool isApart = apartOf(r) > 0;
                 StageFigures::Accumulation &accumulation = isApart ? stage.accumulation : stage.withInputs;
                 accumulation.more += own->more;
                 accumulation.first += begins;

@@ -231,7 +231,7 @@ Result<StageMeasure> StepEstimator::measureOf(
 std::vector<std::vector<std::int32_t>> StepEstimator::stagesEndingEarly(const StepEstimate &estimate) const
 {
     const Configuration &configuration = estimate.configuration;
-    if (!m_trains || configuration.stagesPerRank > 1 || placesOf(configuration).isMixed()
+    if (!m_setting.trains || configuration.stagesPerRank > 1 || placesOf(configuration).isMixed()
         || configuration.microBatches >= kManyMicroBatches * configuration.ranks)
         return {};
     const PartitionProblem &problem = problemOf(configuration);
@@ -243,14 +243,14 @@ std::vector<std::vector<std::int32_t>> StepEstimator::stagesEndingEarly(const St
         own.forward = partition.times.forward[i];
         own.backward = partition.times.backward[i] + own.forward * estimate.stages->runsAgain[i];
         if (splitsBackward(configuration.schedule))
-            own.apart = problem.apartSeconds(i, partition.choice[i], partition.times);
+            own.apart = apartSeconds(problem, i, partition.choice[i], partition.times);
         own.backward -= own.apart;
         own.update = problem.updateSecondsOf(i, partition.choice) / updaters;
     }
     std::vector<std::vector<std::int32_t>> all;
     for (const bool betweenLayers : {true, false})
-        if (auto stages = planloom::stagesEndingEarly(
-                *m_model.index, configuration.ranks, seconds, configuration.microBatches, betweenLayers);
+        if (auto stages = planloom::stagesEndingEarly(*m_setting.model.index, configuration.ranks, seconds,
+                configuration.microBatches, betweenLayers);
             !stages.empty())
             all.push_back(std::move(stages));
     return all;
