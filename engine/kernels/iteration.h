@@ -135,4 +135,13 @@ inline AxisView axisView(const Shape &shape, std::int64_t axis)
     return view;
 }
 
+/// Calls visit(line, first element, step) for every line along the axis.
+template<typename Visit> void forEachLine(const AxisView &view, Visit &&visit)
+{
+    for (std::int64_t o = 0; o < view.outer; ++o) {
+        for (std::int64_t i = 0; i < view.inner; ++i)
+            visit(o * view.inner + i, o * view.extent * view.inner + i, view.inner);
+    }
+}
+
 } // namespace planloom

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -129,14 +130,25 @@ void fillZero(const Buffer &buffer);
 /// The same where the call's buffers are.
 void fillZero(const KernelCall &call, const Buffer &buffer);
 
-/// Calls `work` with a value of the C++ type of a floating `type`.
+/// What `work` returns of a value; of work that cannot fail, that nothing is wrong.
+template<typename Work, typename T> Result<void> doneWith(Work &work, T value)
+{
+    if constexpr (std::is_void_v<std::invoke_result_t<Work &, T>>) {
+        work(value);
+        return {};
+    } else {
+        return work(value);
+    }
+}
+
+/// Calls `work`, which may return nothing or a Result, with a value of the C++ type of a floating `type`.
 template<typename Work> Result<void> withFloat(const KernelCall &call, DataType type, Work &&work)
 {
     switch (type) {
     case DataType::Float32:
-        return work(float{});
+        return doneWith(work, float{});
     case DataType::Float64:
-        return work(double{});
+        return doneWith(work, double{});
     default:
         return unsupportedType(call, type);
     }
@@ -147,16 +159,16 @@ template<typename Work> Result<void> withNumber(const KernelCall &call, DataType
 {
     switch (type) {
     case DataType::Int64:
-        return work(std::int64_t{});
+        return doneWith(work, std::int64_t{});
     case DataType::Int32:
-        return work(std::int32_t{});
+        return doneWith(work, std::int32_t{});
     case DataType::Int16:
-        return work(std::int16_t{});
+        return doneWith(work, std::int16_t{});
     case DataType::Int8:
-        return work(std::int8_t{});
+        return doneWith(work, std::int8_t{});
     case DataType::UInt8:
     case DataType::Bool:
-        return work(std::uint8_t{});
+        return doneWith(work, std::uint8_t{});
     default:
         return withFloat(call, type, std::forward<Work>(work));
     }
@@ -167,13 +179,13 @@ template<typename Work> Result<void> withElement(DataType type, Work &&work)
 {
     switch (sizeOf(type)) {
     case 1:
-        return work(std::uint8_t{});
+        return doneWith(work, std::uint8_t{});
     case 2:
-        return work(std::uint16_t{});
+        return doneWith(work, std::uint16_t{});
     case 4:
-        return work(std::uint32_t{});
+        return doneWith(work, std::uint32_t{});
     default:
-        return work(std::uint64_t{});
+        return doneWith(work, std::uint64_t{});
     }
 }
 

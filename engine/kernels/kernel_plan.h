@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/kernels/kernel.h"
+#include "engine/kernels/kernel_call.h"
 
 #include <optional>
 #include <utility>
@@ -32,6 +32,19 @@ template<auto plan, auto run> Result<void> planned(const KernelCall &call)
 {
     TRY(const auto made, plan(call));
     return made ? run(call, *made) : Result<void>{};
+}
+
+/// The kernel that makes its first output of its first input, or, backward, of the gradient:
+/// `run(call, from, to)`.
+template<auto run> Result<void> mapped(const KernelCall &call)
+{
+    const Buffer *from = findInput(call, 0);
+    const Buffer *to = findOutput(call, 0);
+    if (to == nullptr)
+        return {};
+    if (from == nullptr)
+        return missingSlot(call, call.op->direction == Direction::Backward ? "a gradient" : "its input");
+    return run(call, *from, *to);
 }
 
 } // namespace planloom

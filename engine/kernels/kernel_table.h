@@ -3,6 +3,7 @@
 #include "engine/kernels/kernel.h"
 
 #include <array>
+#include <initializer_list>
 
 namespace planloom {
 
@@ -16,6 +17,14 @@ public:
     void add(OperatorKind kind, Direction direction, Kernel kernel)
     {
         m_kernels[static_cast<std::size_t>(direction)][static_cast<std::size_t>(kind)] = kernel;
+    }
+    /// The same of several kinds in both directions.
+    void add(std::initializer_list<OperatorKind> kinds, Kernel forward, Kernel backward)
+    {
+        for (const OperatorKind kind : kinds) {
+            add(kind, Direction::Forward, forward);
+            add(kind, Direction::Backward, backward);
+        }
     }
     /// Null where there is none.
     Kernel find(OperatorKind kind, Direction direction) const

@@ -178,11 +178,9 @@ std::int64_t headsAtOnce(const AttentionPlan &plan)
 
 Result<void> attentionForward(const KernelCall &call, const AttentionPlan &plan)
 {
-    return withFloat(call, plan.q->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.q->dataType, [&]<typename T>(T) {
         forEachStretch(
             plan.heads, headsAtOnce(plan), [&](auto begin, auto end) { Forward<T>(plan).run(begin, end); });
-        return {};
     });
 }
 
@@ -374,8 +372,7 @@ private:
 
 Result<void> attentionBackward(const KernelCall &call, const AttentionPlan &plan)
 {
-    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.dy->dataType, [&]<typename T>(T) -> Result<void> {
         for (const Buffer *const wanted : {plan.dq, plan.dk, plan.dv})
             if (wanted != nullptr)
                 fillZero(*wanted);
@@ -396,8 +393,8 @@ Result<void> attentionBackward(const KernelCall &call, const AttentionPlan &plan
 
 void addAttentionKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Attention, Direction::Forward, planned<planAttention, attentionForward>);
-    table.add(OperatorKind::Attention, Direction::Backward, planned<planAttention, attentionBackward>);
+    table.add({OperatorKind::Attention}, planned<planAttention, attentionForward>,
+        planned<planAttention, attentionBackward>);
 }
 
 } // namespace planloom

@@ -51,8 +51,7 @@ Result<void> rotaryForward(const KernelCall &call, const RotaryPlan &plan)
     const std::int64_t width = shape.back();
     const auto partner = partners(plan.interleaved, width);
     const Angles angles = anglesOf(shape, plan.cosine->shape, plan.sine->shape);
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
             for (std::int64_t r = 0; r < count; ++r) {
                 const T *from = elements<const T>(*plan.x) + at[0] + r * steps[0];
@@ -66,7 +65,6 @@ Result<void> rotaryForward(const KernelCall &call, const RotaryPlan &plan)
                 }
             }
         });
-        return {};
     });
 }
 
@@ -77,8 +75,7 @@ Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
     const Buffer *dsin = plan.dsin;
     const std::int64_t width = dy->shape.back();
     const auto partner = partners(plan.interleaved, width);
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dy->dataType, [&]<typename T>(T) -> Result<void> {
         if (plan.made != nullptr) {
             // Element i takes its partner's value with a sign; so the partner gets i's gradient with that
             // sign.
@@ -130,8 +127,8 @@ Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
 
 void addRotaryKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Rotary, Direction::Forward, planned<planRotary, rotaryForward>);
-    table.add(OperatorKind::Rotary, Direction::Backward, planned<planRotary, rotaryBackward>);
+    table.add(
+        {OperatorKind::Rotary}, planned<planRotary, rotaryForward>, planned<planRotary, rotaryBackward>);
 }
 
 } // namespace planloom

@@ -168,8 +168,7 @@ Result<DefinedSizes> CustomCall::wholeSizes() const
 
 void addCustomKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Custom, Direction::Forward, guarded<customForward>);
-    table.add(OperatorKind::Custom, Direction::Backward, guarded<customBackward>);
+    table.add({OperatorKind::Custom}, guarded<customForward>, guarded<customBackward>);
 }
 
 bool hasCustomKernel(const Operator &op)

@@ -71,8 +71,7 @@ public:
         const TensorType &type = m_body.at(tensor).type;
         const auto count = static_cast<std::size_t>(elementCount(type.shape));
         Bytes &sum = gradientOf(tensor);
-        const auto add = [&](auto zero) {
-            using Number = decltype(zero);
+        const auto add = [&]<typename Number>(Number) {
             auto *to = reinterpret_cast<Number *>(sum.data());
             const auto *from = reinterpret_cast<const Number *>(data);
             for (std::size_t i = 0; i < count; ++i)

@@ -164,8 +164,7 @@ template<typename Function> Result<void> binaryForward(const KernelCall &call)
         return {};
     if (a == nullptr || b == nullptr)
         return missingSlot(call, "both its inputs");
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, y->dataType, [&]<typename T>(T) -> Result<void> {
         std::vector<T> storageA;
         std::vector<T> storageB;
         const T *dataA = valuesAs<T>(*a, y->dataType, storageA);
@@ -234,8 +233,7 @@ template<typename Function> Result<void> binaryBackward(const KernelCall &call)
 {
     if (findInput(call, 0) == nullptr)
         return missingSlot(call, "a gradient");
-    return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, call.inputs[0].dataType, [&]<typename T>(T) -> Result<void> {
         TRY_VOID((gradientOf<Function, 0, T>(call)));
         return gradientOf<Function, 1, T>(call);
     });
@@ -259,8 +257,7 @@ Result<void> whereForward(const KernelCall &call)
         return missingSlot(call, "its three inputs");
     if (sizeOf(condition->dataType) != 1)
         return unsupportedType(call, condition->dataType);
-    return withElement(y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(y->dataType, [&]<typename T>(T) {
         const LoopNest<4> nest(y->shape,
             {broadcastStrides(condition->shape, y->shape), broadcastStrides(a->shape, y->shape),
                 broadcastStrides(b->shape, y->shape), denseStrides(y->shape)});
@@ -272,7 +269,6 @@ Result<void> whereForward(const KernelCall &call)
             for (std::int64_t i = 0; i < count; ++i)
                 to[i] = c[i * steps[0]] != 0 ? first[i * steps[1]] : second[i * steps[2]];
         });
-        return {};
     });
 }
 
@@ -282,8 +278,7 @@ Result<void> whereSlope(const KernelCall &call, std::size_t side)
     TRY(const auto plan, planWhereSlope(call, side));
     if (!plan)
         return {};
-    return withFloat(call, plan->dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan->dy->dataType, [&]<typename T>(T) {
         const bool whenTrue = side == 1;
         const bool direct = !plan->isSum();
         std::vector<double> sums(direct ? 0 : static_cast<std::size_t>(elementCount(*plan->made)), 0.0);
@@ -306,7 +301,6 @@ Result<void> whereSlope(const KernelCall &call, std::size_t side)
         });
         if (!direct)
             store(sums, elements<T>(*plan->made));
-        return {};
     });
 }
 
@@ -335,8 +329,7 @@ void addBinaryKernels(KernelTable &table)
     addBinary<Max>(table, OperatorKind::Max);
     addBinary<PRelu>(table, OperatorKind::PRelu);
     table.add(OperatorKind::Mod, Direction::Backward, modBackward);
-    table.add(OperatorKind::Where, Direction::Forward, whereForward);
-    table.add(OperatorKind::Where, Direction::Backward, whereBackward);
+    table.add({OperatorKind::Where}, whereForward, whereBackward);
 }
 
 } // namespace planloom

@@ -2,7 +2,7 @@
 #include "engine/kernels/elements/narrow_float.h"
 #include "engine/kernels/elements/vector_math.h"
 #include "engine/kernels/iteration.h"
-#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/pick_plans.h"
 
@@ -38,11 +38,9 @@ template<typename From> Result<void> castFrom(const KernelCall &call, const From
         narrow(wide.data(), y.dataType, y.data, wide.size());
         return {};
     }
-    return withNumber(call, y.dataType, [&](auto zero) -> Result<void> {
-        using To = decltype(zero);
+    return withNumber(call, y.dataType, [&]<typename To>(To) {
         for (std::int64_t i = 0; i < count; ++i)
             elements<To>(y)[i] = converted<To>(x[i]);
-        return {};
     });
 }
 
@@ -58,7 +56,7 @@ Result<void> cast(const KernelCall &call, const Buffer &x, const Buffer &y)
         return castFrom(call, wide.data(), y);
     }
     return withNumber(call, x.dataType,
-        [&](auto zero) -> Result<void> { return castFrom(call, elements<const decltype(zero)>(x), y); });
+        [&]<typename T>(T) -> Result<void> { return castFrom(call, elements<const T>(x), y); });
 }
 
 /// Cast and Identity; an Identity's types are the same.
@@ -75,39 +73,26 @@ Result<void> castAll(const KernelCall &call)
     return cast(call, *x, *y);
 }
 
-Result<void> notForward(const KernelCall &call)
+Result<void> notForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    if (sizeOf(x->dataType) != 1)
-        return unsupportedType(call, x->dataType);
-    for (std::int64_t i = 0; i < elementCount(*y); ++i)
-        elements<std::uint8_t>(*y)[i] = elements<const std::uint8_t>(*x)[i] == 0 ? 1 : 0;
+    if (sizeOf(x.dataType) != 1)
+        return unsupportedType(call, x.dataType);
+    for (std::int64_t i = 0; i < elementCount(y); ++i)
+        elements<std::uint8_t>(y)[i] = elements<const std::uint8_t>(x)[i] == 0 ? 1 : 0;
     return {};
 }
 
-template<bool kInfinite> Result<void> classify(const KernelCall &call)
+template<bool kInfinite> Result<void> classify(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
     const bool negative = call.op->attributes.integer("detect_negative", 1) != 0;
     const bool positive = call.op->attributes.integer("detect_positive", 1) != 0;
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        const auto *from = elements<const decltype(zero)>(*x);
-        for (std::int64_t i = 0; i < elementCount(*y); ++i) {
+    return withFloat(call, x.dataType, [&]<typename T>(T) {
+        const auto *from = elements<const T>(x);
+        for (std::int64_t i = 0; i < elementCount(y); ++i) {
             const bool found =
                 kInfinite ? std::isinf(from[i]) && (from[i] < 0 ? negative : positive) : std::isnan(from[i]);
-            elements<std::uint8_t>(*y)[i] = found ? 1 : 0;
+            elements<std::uint8_t>(y)[i] = found ? 1 : 0;
         }
-        return {};
     });
 }
 
@@ -127,8 +112,7 @@ Result<void> drop(const KernelCall &call, const DropoutPlan &plan)
         std::memmove(plan.made->data, plan.x->data, byteCount(*plan.made));
         return {};
     }
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         const DropoutDraw &draw = plan.draw;
         const auto scale = static_cast<T>(plan.scale());
         const T *from = elements<const T>(*plan.x);
@@ -148,7 +132,6 @@ Result<void> drop(const KernelCall &call, const DropoutPlan &plan)
                 to[here] = keeps(draw.key, draw.bound, index) ? from[here] * scale : T(0);
             }
         });
-        return {};
     });
 }
 
@@ -156,15 +139,11 @@ Result<void> drop(const KernelCall &call, const DropoutPlan &plan)
 
 void addCastKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::Cast, OperatorKind::Identity}) {
-        table.add(kind, Direction::Forward, castAll);
-        table.add(kind, Direction::Backward, castAll);
-    }
-    table.add(OperatorKind::Not, Direction::Forward, notForward);
-    table.add(OperatorKind::IsInf, Direction::Forward, classify<true>);
-    table.add(OperatorKind::IsNaN, Direction::Forward, classify<false>);
-    table.add(OperatorKind::Dropout, Direction::Forward, planned<planDropout, drop>);
-    table.add(OperatorKind::Dropout, Direction::Backward, planned<planDropout, drop>);
+    table.add({OperatorKind::Cast, OperatorKind::Identity}, castAll, castAll);
+    table.add(OperatorKind::Not, Direction::Forward, mapped<notForward>);
+    table.add(OperatorKind::IsInf, Direction::Forward, mapped<classify<true>>);
+    table.add(OperatorKind::IsNaN, Direction::Forward, mapped<classify<false>>);
+    table.add({OperatorKind::Dropout}, planned<planDropout, drop>, planned<planDropout, drop>);
 }
 
 } // namespace planloom

@@ -45,9 +45,8 @@ template<typename Function> Result<void> predicate(const KernelCall &call)
     TRY_VOID(checkBoth(call));
     if (sizeOf(y->dataType) != 1)
         return unsupportedType(call, y->dataType);
-    return withNumber(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
-        broadcastLoop<decltype(zero), std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function{});
-        return {};
+    return withNumber(call, call.inputs[0].dataType, [&]<typename T>(T) {
+        broadcastLoop<T, std::uint8_t>(call.inputs[0], call.inputs[1], *y, Function{});
     });
 }
 
@@ -83,11 +82,10 @@ Result<void> bitShift(const KernelCall &call)
     if (isFloating(y->dataType))
         return unsupportedType(call, y->dataType);
     const bool left = call.op->attributes.text("direction") == "LEFT";
-    return withElement(y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero); // Unsigned, as ONNX has it.
+    return withElement(y->dataType, [&]<typename T>(T) {
+        // Unsigned, as ONNX has it.
         broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y,
             [left](T a, T by) -> T { return static_cast<T>(logic::shifted(a, by, 8 * sizeof(T), left)); });
-        return {};
     });
 }
 
@@ -100,11 +98,8 @@ template<typename Function> Result<void> bitwise(const KernelCall &call)
     TRY_VOID(checkBoth(call));
     if (isFloating(y->dataType))
         return unsupportedType(call, y->dataType);
-    return withElement(y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y, Function{});
-        return {};
-    });
+    return withElement(y->dataType,
+        [&]<typename T>(T) { broadcastLoop<T, T>(call.inputs[0], call.inputs[1], *y, Function{}); });
 }
 
 } // namespace

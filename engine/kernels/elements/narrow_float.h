@@ -3,7 +3,6 @@
 #include "engine/graph/shape.h"
 
 #include <cstddef>
-#include <cstdint>
 
 namespace planloom {
 

@@ -12,7 +12,7 @@ namespace planloom {
 template<typename Work> Result<void> withOperand(const KernelCall &call, const Buffer &operand, Work &&work)
 {
     if (operand.dataType == DataType::BFloat16)
-        return work(BFloat16{});
+        return doneWith(work, BFloat16{});
     return withFloat(call, operand.dataType, std::forward<Work>(work));
 }
 

@@ -94,8 +94,7 @@ template<typename Function> Planned<UnaryPlan> planOf(const KernelCall &call)
 
 template<typename Function> Result<void> ofFloats(const KernelCall &call, const UnaryPlan &plan)
 {
-    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.made->dataType, [&]<typename T>(T) {
         const Parameters<T> p = parametersOf<T>(*call.op);
         forEachStretch(elementCount(*plan.made), kElementStretch, [&](std::int64_t begin, std::int64_t end) {
             const T *x = elements<const T>(*plan.x) + begin;
@@ -108,7 +107,6 @@ template<typename Function> Result<void> ofFloats(const KernelCall &call, const 
                     return valueSlopeLoop<Function>(dy, x, to, end - begin, p);
             UnaryLoops<Function>::slope(dy, x, to, end - begin, p);
         });
-        return {};
     });
 }
 
@@ -117,11 +115,9 @@ template<typename Function> Result<void> ofNumbers(const KernelCall &call, const
 {
     if (plan.dy != nullptr || isFloating(plan.x->dataType))
         return ofFloats<Function>(call, plan);
-    return withNumber(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, plan.x->dataType, [&]<typename T>(T) {
         applyLoop<Function>(elements<const T>(*plan.x), elements<T>(*plan.made), elementCount(*plan.made),
             parametersOf<T>(*call.op));
-        return {};
     });
 }
 

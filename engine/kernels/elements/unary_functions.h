@@ -3,9 +3,7 @@
 #include "engine/kernels/elements/vector_math.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
-#include <type_traits>
 
 // The functions of one operand: of all elements alike, and the same code on every kind of device.
 

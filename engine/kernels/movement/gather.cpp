@@ -107,8 +107,7 @@ Result<void> gatherBackward(const KernelCall &call, const PickPlan &plan)
     const AxisView view = axisView(dx->shape, call.op->attributes.integer("axis"));
     TRY(const auto at, positionsAlong(call, *plan.indices, *dx, axisOf(call)));
     fillZero(*dx);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         const T *from = elements<const T>(*plan.y);
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (const std::int64_t position : at) {
@@ -117,7 +116,6 @@ Result<void> gatherBackward(const KernelCall &call, const PickPlan &plan)
                 from += view.inner;
             }
         }
-        return {};
     });
 }
 
@@ -147,8 +145,7 @@ Result<void> embeddingBackward(const KernelCall &call, const EmbeddingPlan &plan
     const std::int64_t width = plan.width;
     if (!addsTo(call, 0))
         fillZero(*dx);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         // By columns, so that rows that occur twice are added in their order.
         const std::int64_t columns =
             std::max<std::int64_t>(64, kElementStretch / std::max<std::int64_t>(1, std::ssize(at)));
@@ -161,7 +158,6 @@ Result<void> embeddingBackward(const KernelCall &call, const EmbeddingPlan &plan
                 from += width;
             }
         });
-        return {};
     });
 }
 
@@ -266,15 +262,13 @@ Result<void> pickBackward(const KernelCall &call, const PickPlan &plan)
     std::int64_t run = 1;
     TRY(const auto offsets, pickedOffsets(call, *plan.indices, *dx, run));
     fillZero(*dx);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         const T *from = elements<const T>(*plan.y);
         for (const std::int64_t offset : offsets) {
             if (offset != kNoOffset)
                 addRun(elements<T>(*dx) + offset, from, run);
             from += run;
         }
-        return {};
     });
 }
 
@@ -282,15 +276,11 @@ Result<void> pickBackward(const KernelCall &call, const PickPlan &plan)
 
 void addGatherKernels(KernelTable &table)
 {
-    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
-        table.add(kind, Direction::Forward, forward);
-        table.add(kind, Direction::Backward, backward);
-    };
-    add(OperatorKind::Gather, planned<planPick, gatherForward>, planned<planPick, gatherBackward>);
-    add(OperatorKind::Embedding, planned<planEmbedding, embeddingForward>,
+    table.add({OperatorKind::Gather}, planned<planPick, gatherForward>, planned<planPick, gatherBackward>);
+    table.add({OperatorKind::Embedding}, planned<planEmbedding, embeddingForward>,
         planned<planEmbedding, embeddingBackward>);
-    add(OperatorKind::GatherElements, planned<planPick, pickForward>, planned<planPick, pickBackward>);
-    add(OperatorKind::GatherND, planned<planPick, pickForward>, planned<planPick, pickBackward>);
+    table.add({OperatorKind::GatherElements, OperatorKind::GatherND}, planned<planPick, pickForward>,
+        planned<planPick, pickBackward>);
 }
 
 } // namespace planloom

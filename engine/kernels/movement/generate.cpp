@@ -4,7 +4,6 @@
 #include "engine/kernels/number_attribute.h"
 
 #include <algorithm>
-#include <variant>
 
 namespace planloom {
 
@@ -15,10 +14,8 @@ Result<void> fill(const KernelCall &call)
     const Buffer *y = findOutput(call, 0);
     if (y == nullptr)
         return {};
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, y->dataType, [&]<typename T>(T) {
         std::fill_n(elements<T>(*y), elementCount(*y), numberOf<T>(call.op->attributes, "value", T(0)));
-        return {};
     });
 }
 
@@ -28,14 +25,12 @@ Result<void> range(const KernelCall &call)
     if (y == nullptr)
         return {};
     const std::int64_t first = y->shape.empty() ? 0 : firstOf(*y, 0);
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, y->dataType, [&]<typename T>(T) {
         using Wide = std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>;
         const auto start = numberOf<Wide>(call.op->attributes, "start", Wide(0));
         const auto delta = numberOf<Wide>(call.op->attributes, "delta", Wide(1));
         for (std::int64_t i = 0; i < elementCount(*y); ++i)
             elements<T>(*y)[i] = static_cast<T>(start + static_cast<Wide>(first + i) * delta);
-        return {};
     });
 }
 
@@ -51,8 +46,7 @@ Result<void> oneHot(const KernelCall &call)
     const std::int64_t first = firstOf(*y, static_cast<std::size_t>(axis));
     const std::int64_t depth = wholeExtent(*y, static_cast<std::size_t>(axis));
     const AxisView view = axisView(y->shape, axis);
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, y->dataType, [&]<typename T>(T) {
         const T on = numberOf<T>(call.op->attributes, "on", T(1));
         std::fill_n(elements<T>(*y), elementCount(*y), numberOf<T>(call.op->attributes, "off", T(0)));
         for (std::int64_t o = 0; o < view.outer; ++o) {
@@ -66,7 +60,6 @@ Result<void> oneHot(const KernelCall &call)
                     elements<T>(*y)[(o * view.extent + index) * view.inner + i] = on;
             }
         }
-        return {};
     });
 }
 
@@ -77,20 +70,20 @@ Result<void> eyeLike(const KernelCall &call)
         return {};
     const std::int64_t k = call.op->attributes.integer("k");
     fillZero(*y);
-    return withNumber(call, y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, y->dataType, [&]<typename T>(T) {
         for (std::int64_t r = 0; r < y->shape[0]; ++r) {
             const std::int64_t column = firstOf(*y, 0) + r + k - firstOf(*y, 1);
             if (column >= 0 && column < y->shape[1])
                 elements<T>(*y)[r * y->shape[1] + column] = T(1);
         }
-        return {};
     });
 }
 
 /// Keeps the triangle of every matrix, of x or of its gradient.
-Result<void> triangle(const KernelCall &call, const Buffer *x, const Buffer *y)
+Result<void> triangle(const KernelCall &call)
 {
+    const Buffer *x = findInput(call, 0);
+    const Buffer *y = findOutput(call, 0);
     if (y == nullptr)
         return {};
     if (x == nullptr || y->shape.size() < 2)
@@ -101,27 +94,14 @@ Result<void> triangle(const KernelCall &call, const Buffer *x, const Buffer *y)
     const std::int64_t rows = y->shape[rank - 2];
     const std::int64_t columns = y->shape[rank - 1];
     const std::int64_t shift = k + firstOf(*y, rank - 2) - firstOf(*y, rank - 1);
-    return withElement(y->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(y->dataType, [&]<typename T>(T) {
         for (std::int64_t i = 0; i < elementCount(*y); ++i) {
             const std::int64_t row = i / columns % rows;
             const std::int64_t column = i % columns;
             const bool kept = upper ? column >= row + shift : column <= row + shift;
             elements<T>(*y)[i] = kept ? elements<const T>(*x)[i] : T(0);
         }
-        return {};
     });
-}
-
-Result<void> triluForward(const KernelCall &call)
-{
-    return triangle(call, findInput(call, 0), findOutput(call, 0));
-}
-
-Result<void> triluBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    return triangle(call, back.gradient(), back.wanted(0));
 }
 
 } // namespace
@@ -132,8 +112,7 @@ void addGenerateKernels(KernelTable &table)
     table.add(OperatorKind::Range, Direction::Forward, range);
     table.add(OperatorKind::OneHot, Direction::Forward, oneHot);
     table.add(OperatorKind::EyeLike, Direction::Forward, eyeLike);
-    table.add(OperatorKind::Trilu, Direction::Forward, triluForward);
-    table.add(OperatorKind::Trilu, Direction::Backward, triluBackward);
+    table.add({OperatorKind::Trilu}, triangle, triangle);
 }
 
 } // namespace planloom

@@ -177,8 +177,7 @@ Result<void> gridSampleForward(const KernelCall &call)
         return missingSlot(call, "its image or its grid");
     const GridExtents extents = gridExtents(x->shape, grid->shape);
     const GridPlaces places(*call.op);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, x->dataType, [&]<typename T>(T) {
         for (std::int64_t n = 0; n < extents.samples; ++n) {
             for (std::int64_t p = 0; p < extents.places; ++p) {
                 const auto corners = places.cornersAt(
@@ -193,7 +192,6 @@ Result<void> gridSampleForward(const KernelCall &call)
                 }
             }
         }
-        return {};
     });
 }
 
@@ -211,8 +209,7 @@ Result<void> gridSampleBackward(const KernelCall &call)
         return missingSlot(call, "a gradient or a saved input");
     const GridExtents extents = gridExtents((dx != nullptr ? dx : x)->shape, grid->shape);
     const GridPlaces places(*call.op);
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dy->dataType, [&]<typename T>(T) {
         std::vector<double> image(dx == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dx)), 0.0);
         std::vector<double> numbers(
             dgrid == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dgrid)), 0.0);
@@ -239,7 +236,6 @@ Result<void> gridSampleBackward(const KernelCall &call)
             storeSums<T>(image, *dx);
         if (dgrid != nullptr)
             storeSums<T>(numbers, *dgrid);
-        return {};
     });
 }
 
@@ -247,8 +243,7 @@ Result<void> gridSampleBackward(const KernelCall &call)
 
 void addGridSampleKernels(KernelTable &table)
 {
-    table.add(OperatorKind::GridSample, Direction::Forward, gridSampleForward);
-    table.add(OperatorKind::GridSample, Direction::Backward, gridSampleBackward);
+    table.add({OperatorKind::GridSample}, gridSampleForward, gridSampleBackward);
 }
 
 } // namespace planloom

@@ -11,30 +11,18 @@ namespace {
 // --- Reshape, Transpose
 // ----------------------------------------------------------------------------------------
 
-Result<void> copyAll(const KernelCall &call, const Buffer *from, const Buffer *to)
+Result<void> copyAll(const KernelCall &call, const Buffer &from, const Buffer &to)
 {
-    return moveElements(call, from, to, [&call](const Buffer &x, const Buffer &y) -> Result<void> {
-        if (x.data != y.data && call.mover != nullptr)
-            call.mover->move(1, {static_cast<std::int64_t>(byteCount(y))}, x.data, {1}, y.data, {1});
-        else if (x.data != y.data)
-            std::memmove(y.data, x.data, byteCount(y));
-        return {};
-    });
+    if (from.data != to.data && call.mover != nullptr)
+        call.mover->move(1, {static_cast<std::int64_t>(byteCount(to))}, from.data, {1}, to.data, {1});
+    else if (from.data != to.data)
+        std::memmove(to.data, from.data, byteCount(to));
+    return {};
 }
 
-Result<void> reshapeForward(const KernelCall &call)
+Result<void> permute(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    return copyAll(call, findInput(call, 0), findOutput(call, 0));
-}
-
-Result<void> reshapeBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    return copyAll(call, back.gradient(), back.wanted(0));
-}
-
-Result<void> permute(const KernelCall &call, const Buffer &x, const Buffer &y, bool inverse)
-{
+    const bool inverse = call.op->direction == Direction::Backward;
     const auto permutation = call.op->attributes.integers("permutation");
     const Shape dense = denseStrides(x.shape);
     Shape strides(dense.size());
@@ -42,31 +30,12 @@ Result<void> permute(const KernelCall &call, const Buffer &x, const Buffer &y, b
         const auto axis = static_cast<std::size_t>(permutation[d]);
         (inverse ? strides[axis] : strides[d]) = dense[inverse ? d : axis];
     }
-    return withElement(x.dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(x.dataType, [&]<typename T>(T) {
         if (call.mover != nullptr)
             call.mover->move(sizeof(T), y.shape, x.data, strides, y.data, denseStrides(y.shape));
         else
             copyTransposed(y.shape, elements<const T>(x), strides, elements<T>(y));
-        return {};
     });
-}
-
-Result<void> transpose(const KernelCall &call, const Buffer *from, const Buffer *to, bool inverse)
-{
-    return moveElements(
-        call, from, to, [&](const Buffer &x, const Buffer &y) { return permute(call, x, y, inverse); });
-}
-
-Result<void> transposeForward(const KernelCall &call)
-{
-    return transpose(call, findInput(call, 0), findOutput(call, 0), false);
-}
-
-Result<void> transposeBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    return transpose(call, back.gradient(), back.wanted(0), true);
 }
 
 // --- Expand, Tile: y is x read with strides
@@ -97,16 +66,13 @@ ReadPlan planTile(const Shape &x, const Shape &y)
     return plan;
 }
 
-template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readForward(const KernelCall &call)
+template<ReadPlan (*plan)(const Shape &, const Shape &)>
+Result<void> read(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    return moveElements(call, findInput(call, 0), findOutput(call, 0), [&](const Buffer &x, const Buffer &y) {
-        const ReadPlan read = plan(x.shape, y.shape);
-        return withElement(x.dataType, [&](auto zero) -> Result<void> {
-            using T = decltype(zero);
-            copyStrided(call, read.extents, elements<const T>(x), read.strides, elements<T>(y),
-                denseStrides(read.extents));
-            return {};
-        });
+    const ReadPlan way = plan(x.shape, y.shape);
+    return withElement(x.dataType, [&]<typename T>(T) {
+        copyStrided(
+            call, way.extents, elements<const T>(x), way.strides, elements<T>(y), denseStrides(way.extents));
     });
 }
 
@@ -123,8 +89,10 @@ template<ReadPlan (*plan)(const Shape &, const Shape &)> Result<void> readBackwa
 
 /// Both read "wide" [n c (h b) (w b)] as [n c h b w b]; "deep" holds the same with the blocks (b b) among its
 /// channels. Copies from one to the other.
-Result<void> rearrange(const KernelCall &call, const Buffer &from, const Buffer &to, bool toWide)
+Result<void> rearrange(const KernelCall &call, const Buffer &from, const Buffer &to)
 {
+    const bool forward = call.op->direction == Direction::Forward;
+    const bool toWide = (call.op->kind == OperatorKind::DepthToSpace) == forward;
     const std::int64_t block = call.op->attributes.integer("blocksize", 1);
     const Buffer &wide = toWide ? to : from;
     const std::int64_t n = wide.shape[0];
@@ -141,46 +109,21 @@ Result<void> rearrange(const KernelCall &call, const Buffer &from, const Buffer 
         const Shape s = denseStrides({n, block, block, c, h, w});
         deepStrides = {s[0], s[3], s[4], s[1], s[5], s[2]};
     }
-    return withElement(wide.dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(wide.dataType, [&]<typename T>(T) {
         copyStrided(call, extents, elements<const T>(from), toWide ? deepStrides : wideStrides,
             elements<T>(to), toWide ? wideStrides : deepStrides);
-        return {};
     });
-}
-
-Result<void> copyBlocks(const KernelCall &call, const Buffer *from, const Buffer *to, bool toWide)
-{
-    return moveElements(
-        call, from, to, [&](const Buffer &x, const Buffer &y) { return rearrange(call, x, y, toWide); });
-}
-
-Result<void> blocksForward(const KernelCall &call)
-{
-    return copyBlocks(
-        call, findInput(call, 0), findOutput(call, 0), call.op->kind == OperatorKind::DepthToSpace);
-}
-
-Result<void> blocksBackward(const KernelCall &call)
-{
-    const BackwardCall back(call);
-    return copyBlocks(call, back.gradient(), back.wanted(0), call.op->kind == OperatorKind::SpaceToDepth);
 }
 
 } // namespace
 
 void addMovementKernels(KernelTable &table)
 {
-    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
-        table.add(kind, Direction::Forward, forward);
-        table.add(kind, Direction::Backward, backward);
-    };
-    add(OperatorKind::Reshape, reshapeForward, reshapeBackward);
-    add(OperatorKind::Transpose, transposeForward, transposeBackward);
-    add(OperatorKind::Expand, readForward<planExpand>, readBackward<planExpand>);
-    add(OperatorKind::Tile, readForward<planTile>, readBackward<planTile>);
-    add(OperatorKind::DepthToSpace, blocksForward, blocksBackward);
-    add(OperatorKind::SpaceToDepth, blocksForward, blocksBackward);
+    table.add({OperatorKind::Reshape}, moved<copyAll>, moved<copyAll>);
+    table.add({OperatorKind::Transpose}, moved<permute>, moved<permute>);
+    table.add({OperatorKind::Expand}, moved<read<planExpand>>, readBackward<planExpand>);
+    table.add({OperatorKind::Tile}, moved<read<planTile>>, readBackward<planTile>);
+    table.add({OperatorKind::DepthToSpace, OperatorKind::SpaceToDepth}, moved<rearrange>, moved<rearrange>);
 }
 
 } // namespace planloom

@@ -99,15 +99,17 @@ template<typename T> void storeSums(const std::vector<double> &sums, const Buffe
         elements<T>(to)[i] = static_cast<T>(sums[i]);
 }
 
-/// Runs move(from, to), which returns a Result<void>, if there is something to make.
-template<typename Move>
-Result<void> moveElements(const KernelCall &call, const Buffer *from, const Buffer *to, Move &&move)
+/// The kernel that moves its first input, or, backward, the gradient, to its first output, if there is
+/// something to make: `move(call, from, to)`.
+template<auto move> Result<void> moved(const KernelCall &call)
 {
+    const Buffer *from = findInput(call, 0);
+    const Buffer *to = findOutput(call, 0);
     if (to == nullptr || elementCount(*to) == 0)
         return {};
     if (from == nullptr)
         return missingSlot(call, "what it moves");
-    return move(*from, *to);
+    return move(call, *from, *to);
 }
 
 /// Makes the gradient of an operator's only input, whose elements may have gone to several places, if it is
@@ -121,12 +123,10 @@ template<typename AddUp> Result<void> addUpGradient(const KernelCall &call, AddU
         return {};
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         std::vector<double> sums(static_cast<std::size_t>(elementCount(*dx)), 0.0);
         addUp(elements<const T>(*dy), sums.data(), *dx, *dy);
         storeSums<T>(sums, *dx);
-        return {};
     });
 }
 

@@ -1,5 +1,6 @@
 // Slice, Concat, Split, Pad: of parts of their tensors, what these have in common.
 
+#include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
 #include "engine/kernels/number_attribute.h"
@@ -47,34 +48,25 @@ Result<void> copySlice(const KernelCall &call, const Buffer &whole, const Buffer
     }
     if (elementCount(extents) == 0)
         return {};
-    return withElement(whole.dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(whole.dataType, [&]<typename T>(T) {
         if (backward)
             copyStrided(call, extents, elements<const T>(slice) + sliceFirst, sliceStrides,
                 elements<T>(whole) + first, strides);
         else
             copyStrided(call, extents, elements<const T>(whole) + first, strides,
                 elements<T>(slice) + sliceFirst, sliceStrides);
-        return {};
     });
 }
 
-Result<void> sliceForward(const KernelCall &call)
+Result<void> sliceForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    return moveElements(call, findInput(call, 0), findOutput(call, 0),
-        [&](const Buffer &x, const Buffer &y) { return copySlice(call, x, y, false); });
+    return copySlice(call, x, y, false);
 }
 
-Result<void> sliceBackward(const KernelCall &call)
+Result<void> sliceBackward(const KernelCall &call, const Buffer &dy, const Buffer &dx)
 {
-    const BackwardCall back(call);
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (back.gradient() == nullptr)
-        return missingSlot(call, "a gradient");
-    fillZero(call, *dx);
-    return copySlice(call, *dx, *back.gradient(), true);
+    fillZero(call, dx);
+    return copySlice(call, dx, dy, true);
 }
 
 // --- Concat, Split
@@ -302,24 +294,16 @@ void forEachMapped(const std::vector<Shape> &maps, const Shape &x, const Shape &
     }
 }
 
-Result<void> padForward(const KernelCall &call)
+Result<void> padForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const auto maps = padMaps(call, *x, *y);
+    const auto maps = padMaps(call, x, y);
     const Attributes &attributes = call.op->attributes;
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, x.dataType, [&]<typename T>(T) {
         const T constant = call.value.index != 0 ? T(0) : numberOf<T>(attributes, "value", T(0));
-        const T *from = elements<const T>(*x);
-        T *to = elements<T>(*y);
-        forEachMapped(maps, x->shape, y->shape,
+        const T *from = elements<const T>(x);
+        T *to = elements<T>(y);
+        forEachMapped(maps, x.shape, y.shape,
             [&](std::int64_t at, std::int64_t source) { to[at] = source < 0 ? constant : from[source]; });
-        return {};
     });
 }
 
@@ -337,14 +321,10 @@ Result<void> padBackward(const KernelCall &call)
 
 void addPieceKernels(KernelTable &table)
 {
-    const auto add = [&table](OperatorKind kind, Kernel forward, Kernel backward) {
-        table.add(kind, Direction::Forward, forward);
-        table.add(kind, Direction::Backward, backward);
-    };
-    add(OperatorKind::Slice, sliceForward, sliceBackward);
-    add(OperatorKind::Concat, concatForward, concatBackward);
-    add(OperatorKind::Split, splitForward, splitBackward);
-    add(OperatorKind::Pad, padForward, padBackward);
+    table.add({OperatorKind::Slice}, moved<sliceForward>, mapped<sliceBackward>);
+    table.add({OperatorKind::Concat}, concatForward, concatBackward);
+    table.add({OperatorKind::Split}, splitForward, splitBackward);
+    table.add({OperatorKind::Pad}, mapped<padForward>, padBackward);
 }
 
 } // namespace planloom

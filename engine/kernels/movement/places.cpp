@@ -1,6 +1,6 @@
 #include "engine/graph/operators/places.h"
 
-#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/kernel_table.h"
 
 #include <algorithm>
@@ -83,19 +83,12 @@ private:
     std::vector<std::int64_t> m_index{}; ///< Of the element at hand, by dimension of x.
 };
 
-Result<void> nonZero(const KernelCall &call)
+Result<void> nonZero(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
-        const std::int64_t dropped = PlaceFinder(call, *x, *y).run<decltype(zero)>();
+    return withNumber(call, x.dataType, [&]<typename T>(T) {
+        const std::int64_t dropped = PlaceFinder(call, x, y).run<T>();
         if (call.dropped != nullptr)
             *call.dropped += dropped;
-        return {};
     });
 }
 
@@ -103,7 +96,7 @@ Result<void> nonZero(const KernelCall &call)
 
 void addPlacesKernels(KernelTable &table)
 {
-    table.add(OperatorKind::NonZero, Direction::Forward, nonZero);
+    table.add(OperatorKind::NonZero, Direction::Forward, mapped<nonZero>);
 }
 
 } // namespace planloom

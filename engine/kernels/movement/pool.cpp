@@ -205,8 +205,7 @@ Result<void> poolForward(const KernelCall &call, const PoolPlan &plan)
     const Buffer *x = plan.x;
     const Buffer *y = plan.y;
     const WindowGeometry &g = plan.windows;
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, x->dataType, [&]<typename T>(T) -> Result<void> {
         const std::int64_t planes = x->shape[0] * x->shape[1];
         if (plan.rule.pooling == Pooling::Largest) {
             const LargestOfWindows<T> largest(g);
@@ -262,8 +261,7 @@ Result<void> poolBackward(const KernelCall &call, const PoolPlan &plan)
     const std::vector<std::int64_t> targets = average || x->shape == dx->shape
         ? taps.offsets
         : madeOffsets(taps, windowTaps(plan.share, plan.rule.countPadding));
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         const std::int64_t planes = dx->shape[0] * dx->shape[1];
         const auto windows = static_cast<std::size_t>(g.outCount());
         forEachPlane(planes, taps.offsets.size(), [&](std::int64_t plane) {
@@ -295,7 +293,6 @@ Result<void> poolBackward(const KernelCall &call, const PoolPlan &plan)
             for (std::size_t i = 0; i < sums.size(); ++i)
                 target[i] = static_cast<T>(sums[i]);
         });
-        return {};
     });
 }
 
@@ -303,10 +300,8 @@ Result<void> poolBackward(const KernelCall &call, const PoolPlan &plan)
 
 void addPoolKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::MaxPool, OperatorKind::AveragePool, OperatorKind::LpPool}) {
-        table.add(kind, Direction::Forward, planned<planPool, poolForward>);
-        table.add(kind, Direction::Backward, planned<planPool, poolBackward>);
-    }
+    table.add({OperatorKind::MaxPool, OperatorKind::AveragePool, OperatorKind::LpPool},
+        planned<planPool, poolForward>, planned<planPool, poolBackward>);
 }
 
 } // namespace planloom

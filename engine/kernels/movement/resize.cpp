@@ -1,5 +1,5 @@
 #include "engine/kernels/iteration.h"
-#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/kernel_table.h"
 #include "engine/kernels/movement/movement.h"
 
@@ -198,56 +198,39 @@ template<typename T> std::vector<double> widened(const Buffer &buffer)
     return {from, from + elementCount(buffer)};
 }
 
-Result<void> resizeForward(const KernelCall &call)
+Result<void> resizeForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        std::vector<double> values = widened<T>(*x);
-        Shape shape = x->shape;
+    return withFloat(call, x.dataType, [&]<typename T>(T) {
+        std::vector<double> values = widened<T>(x);
+        Shape shape = x.shape;
         for (std::size_t d = 0; d < shape.size(); ++d) {
-            const Taps taps = tapsOf(*call.op, resizeAxis(*call.op, d, shape.size(), shape[d], y->shape[d]));
+            const Taps taps = tapsOf(*call.op, resizeAxis(*call.op, d, shape.size(), shape[d], y.shape[d]));
             if (taps.empty())
                 continue;
             const AxisView view = axisView(shape, static_cast<std::int64_t>(d));
             values = apply(values, view, taps, shape[d], false);
-            shape[d] = y->shape[d];
+            shape[d] = y.shape[d];
             // Only part 0 of a sum of values has what is constant.
             if (call.value.index == 0)
                 fillOutside(values, view, taps, call.op->attributes.real("extrapolation_value", 0));
         }
-        storeSums<T>(values, *y);
-        return {};
+        storeSums<T>(values, y);
     });
 }
 
-Result<void> resizeBackward(const KernelCall &call)
+Result<void> resizeBackward(const KernelCall &call, const Buffer &dy, const Buffer &dx)
 {
-    const BackwardCall back(call);
-    const Buffer *dy = back.gradient();
-    const Buffer *dx = back.wanted(0);
-    if (dx == nullptr)
-        return {};
-    if (dy == nullptr)
-        return missingSlot(call, "a gradient");
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        std::vector<double> values = widened<T>(*dy);
-        Shape shape = dy->shape;
+    return withFloat(call, dx.dataType, [&]<typename T>(T) {
+        std::vector<double> values = widened<T>(dy);
+        Shape shape = dy.shape;
         for (std::size_t d = shape.size(); d-- > 0;) {
-            const Taps taps = tapsOf(*call.op, resizeAxis(*call.op, d, shape.size(), dx->shape[d], shape[d]));
+            const Taps taps = tapsOf(*call.op, resizeAxis(*call.op, d, shape.size(), dx.shape[d], shape[d]));
             if (taps.empty())
                 continue;
-            values = apply(values, axisView(shape, static_cast<std::int64_t>(d)), taps, dx->shape[d], true);
-            shape[d] = dx->shape[d];
+            values = apply(values, axisView(shape, static_cast<std::int64_t>(d)), taps, dx.shape[d], true);
+            shape[d] = dx.shape[d];
         }
-        storeSums<T>(values, *dx);
-        return {};
+        storeSums<T>(values, dx);
     });
 }
 
@@ -255,8 +238,7 @@ Result<void> resizeBackward(const KernelCall &call)
 
 void addResizeKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Resize, Direction::Forward, resizeForward);
-    table.add(OperatorKind::Resize, Direction::Backward, resizeBackward);
+    table.add({OperatorKind::Resize}, mapped<resizeForward>, mapped<resizeBackward>);
 }
 
 } // namespace planloom

@@ -39,8 +39,7 @@ Result<void> scatterForward(const KernelCall &call)
     else
         fillZero(*y);
     const std::string reduction = call.op->attributes.text("reduction", "none");
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, x->dataType, [&]<typename T>(T) {
         const T *from = elements<const T>(*updates);
         for (const std::int64_t offset : offsets) {
             T *to = elements<T>(*y) + offset;
@@ -58,7 +57,6 @@ Result<void> scatterForward(const KernelCall &call)
             }
             from += run;
         }
-        return {};
     });
 }
 
@@ -155,13 +153,11 @@ Result<void> combiningBackward(const KernelCall &call, const BackwardCall &back,
     TRY(terms.offsets, scatteredOffsets(call, *indices, *terms.x, terms.run));
     if (terms.dupdates != nullptr)
         fillZero(*terms.dupdates);
-    return withFloat(call, terms.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, terms.dy->dataType, [&]<typename T>(T) {
         if (reduction == "mul")
             productBackward<T>(terms);
         else
             extremeBackward<T>(terms, reduction == "max");
-        return {};
     });
 }
 
@@ -189,8 +185,7 @@ Result<void> scatterBackward(const KernelCall &call)
         return missingSlot(call, "its indices");
     std::int64_t run = 1;
     TRY(const auto offsets, scatteredOffsets(call, *indices, *dy, run));
-    return withFloat(call, dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dy->dataType, [&]<typename T>(T) {
         std::int64_t at = 0;
         for (const std::int64_t offset : offsets) {
             if (dx != nullptr && replaces && offset != kNoOffset)
@@ -201,7 +196,6 @@ Result<void> scatterBackward(const KernelCall &call)
                 std::fill_n(elements<T>(*dupdates) + at, run, T(0));
             at += run;
         }
-        return {};
     });
 }
 
@@ -209,10 +203,7 @@ Result<void> scatterBackward(const KernelCall &call)
 
 void addScatterKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::ScatterElements, OperatorKind::ScatterND}) {
-        table.add(kind, Direction::Forward, scatterForward);
-        table.add(kind, Direction::Backward, scatterBackward);
-    }
+    table.add({OperatorKind::ScatterElements, OperatorKind::ScatterND}, scatterForward, scatterBackward);
 }
 
 } // namespace planloom

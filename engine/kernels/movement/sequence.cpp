@@ -11,31 +11,15 @@ namespace planloom {
 
 namespace {
 
-/// Calls visit(line, first element, step) for every line along the axis.
-template<typename Visit> void forEachLine(const AxisView &view, Visit &&visit)
+Result<void> argForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    for (std::int64_t o = 0; o < view.outer; ++o) {
-        for (std::int64_t i = 0; i < view.inner; ++i)
-            visit(o * view.inner + i, o * view.extent * view.inner + i, view.inner);
-    }
-}
-
-Result<void> argForward(const KernelCall &call)
-{
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    if (y->dataType != DataType::Int64)
-        return unsupportedType(call, y->dataType);
+    if (y.dataType != DataType::Int64)
+        return unsupportedType(call, y.dataType);
     const bool largest = call.op->kind == OperatorKind::ArgMax;
     const bool last = call.op->attributes.integer("select_last_index") != 0;
-    const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        const T *from = elements<const T>(*x);
+    const AxisView view = axisView(x.shape, call.op->attributes.integer("axis"));
+    return withNumber(call, x.dataType, [&]<typename T>(T) {
+        const T *from = elements<const T>(x);
         forEachLine(view, [&](std::int64_t line, std::int64_t first, std::int64_t step) {
             std::int64_t best = 0;
             for (std::int64_t j = 1; j < view.extent; ++j) {
@@ -44,9 +28,8 @@ Result<void> argForward(const KernelCall &call)
                 if ((largest ? value > held : value < held) || (last && value == held))
                     best = j;
             }
-            elements<std::int64_t>(*y)[line] = best;
+            elements<std::int64_t>(y)[line] = best;
         });
-        return {};
     });
 }
 
@@ -69,8 +52,7 @@ Result<void> topKForward(const KernelCall &call)
         return invalidInput(call,
             "operator " + call.op->name + " asks for the first " + std::to_string(k) + " of "
                 + std::to_string(view.extent) + " elements");
-    return withNumber(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, x->dataType, [&]<typename T>(T) {
         const T *from = elements<const T>(*x);
         std::vector<std::int64_t> order(static_cast<std::size_t>(view.extent));
         forEachLine(view, [&](std::int64_t line, std::int64_t first, std::int64_t step) {
@@ -91,7 +73,6 @@ Result<void> topKForward(const KernelCall &call)
                     elements<std::int64_t>(*indices)[start + j * view.inner] = at;
             }
         });
-        return {};
     });
 }
 
@@ -109,8 +90,7 @@ Result<void> topKBackward(const KernelCall &call)
     const AxisView view = axisView(dx->shape, axis);
     const AxisView chosen = axisView(dy->shape, axis);
     fillZero(*dx);
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         for (std::int64_t o = 0; o < chosen.outer; ++o) {
             for (std::int64_t j = 0; j < chosen.extent; ++j) {
                 for (std::int64_t i = 0; i < chosen.inner; ++i) {
@@ -120,15 +100,13 @@ Result<void> topKBackward(const KernelCall &call)
                 }
             }
         }
-        return {};
     });
 }
 
 Result<void> runningSums(const KernelCall &call, const ScanPlan &plan)
 {
     const AxisView &view = plan.view;
-    return withNumber(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withNumber(call, plan.x->dataType, [&]<typename T>(T) {
         using Sum = std::conditional_t<std::is_floating_point_v<T>, double, T>;
         const T *from = elements<const T>(*plan.x);
         T *to = elements<T>(*plan.made);
@@ -141,7 +119,6 @@ Result<void> runningSums(const KernelCall &call, const ScanPlan &plan)
                 sum = static_cast<Sum>(sum + value);
             }
         });
-        return {};
     });
 }
 
@@ -160,8 +137,7 @@ Result<void> reverse(const KernelCall &call, const Buffer *x, const Buffer *leng
     rest[batch] = 1;
     rest[time] = 1;
     const LoopNest<1> nest(rest, {strides});
-    return withElement(x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withElement(x->dataType, [&]<typename T>(T) -> Result<void> {
         for (std::int64_t b = 0; b < x->shape[batch]; ++b) {
             const std::int64_t length = integerAt(*lengths, b);
             if (length < 0 || length > steps)
@@ -197,14 +173,11 @@ Result<void> reverseBackward(const KernelCall &call)
 
 void addSequenceKernels(KernelTable &table)
 {
-    table.add(OperatorKind::ArgMax, Direction::Forward, argForward);
-    table.add(OperatorKind::ArgMin, Direction::Forward, argForward);
-    table.add(OperatorKind::TopK, Direction::Forward, topKForward);
-    table.add(OperatorKind::TopK, Direction::Backward, topKBackward);
-    table.add(OperatorKind::CumSum, Direction::Forward, planned<planScan, runningSums>);
-    table.add(OperatorKind::CumSum, Direction::Backward, planned<planScan, runningSums>);
-    table.add(OperatorKind::ReverseSequence, Direction::Forward, reverseForward);
-    table.add(OperatorKind::ReverseSequence, Direction::Backward, reverseBackward);
+    table.add(OperatorKind::ArgMax, Direction::Forward, mapped<argForward>);
+    table.add(OperatorKind::ArgMin, Direction::Forward, mapped<argForward>);
+    table.add({OperatorKind::TopK}, topKForward, topKBackward);
+    table.add({OperatorKind::CumSum}, planned<planScan, runningSums>, planned<planScan, runningSums>);
+    table.add({OperatorKind::ReverseSequence}, reverseForward, reverseBackward);
 }
 
 } // namespace planloom

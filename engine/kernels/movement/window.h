@@ -5,7 +5,6 @@
 #include "engine/kernels/kernel_call.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace planloom {
 

@@ -69,8 +69,7 @@ Result<void> adamW(const KernelCall &call)
         if (findOutput(call, slot) == nullptr)
             return missingSlot(call, "room for its new weight or state");
     }
-    return withFloat(call, call.inputs[0].dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, call.inputs[0].dataType, [&]<typename T>(T) {
         const AdamW<T> p = adamWOf<T>(call);
         const AdamWState<T> state{elements<const T>(call.inputs[0]), elements<const T>(call.inputs[1]),
             elements<const T>(call.inputs[2]), elements<const T>(call.inputs[3]), factorOf<T>(call),
@@ -81,7 +80,6 @@ Result<void> adamW(const KernelCall &call)
                               state.factor, state.newWeight + begin, state.newM + begin, state.newV + begin},
                     end - begin, p);
             });
-        return {};
     });
 }
 
@@ -96,8 +94,7 @@ Result<void> sgd(const KernelCall &call)
     if (weight == nullptr || gradient == nullptr || newWeight == nullptr)
         return missingSlot(call, "its weight or gradient");
     const Attributes &a = call.op->attributes;
-    return withFloat(call, weight->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, weight->dataType, [&]<typename T>(T) {
         const auto rate = static_cast<T>(learningRateOf(call));
         const auto decay = static_cast<T>(a.real("weight_decay", 0));
         const auto kept = static_cast<T>(a.real("momentum", 0));
@@ -111,7 +108,6 @@ Result<void> sgd(const KernelCall &call)
                 elements<T>(*newMomentum)[i] = direction;
             elements<T>(*newWeight)[i] = w - rate * direction;
         }
-        return {};
     });
 }
 
@@ -141,8 +137,7 @@ Result<void> squareSum(const KernelCall &call)
     const Buffer *made = findOutput(call, 0);
     if (gradient == nullptr || made == nullptr)
         return missingSlot(call, "its gradient, or room for the sum");
-    return withFloat(call, gradient->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, gradient->dataType, [&]<typename T>(T) {
         const T *x = elements<const T>(*gradient);
         const std::int64_t count = elementCount(*gradient);
         std::vector<double> sums(static_cast<std::size_t>((count + kElementStretch - 1) / kElementStretch));
@@ -154,7 +149,6 @@ Result<void> squareSum(const KernelCall &call)
             elements<double>(*made)[0] = sum;
         else
             elements<float>(*made)[0] = static_cast<float>(sum);
-        return {};
     });
 }
 
@@ -165,14 +159,12 @@ Result<void> clipFactor(const KernelCall &call)
     const Buffer *factor = findOutput(call, 0);
     if (squares == nullptr || factor == nullptr)
         return missingSlot(call, "the sum of squares, or room for the factor");
-    return withFloat(call, squares->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, squares->dataType, [&]<typename T>(T) {
         const T norm = std::sqrt(elements<const T>(*squares)[0]);
         const auto most = static_cast<T>(call.op->attributes.real("clip_norm"));
         const T ratio = most / (norm + T(1e-6));
         // A norm that is none stays none: it must not pass for a small one.
         elements<T>(*factor)[0] = ratio > 1 ? 1 : ratio;
-        return {};
     });
 }
 

@@ -4,7 +4,6 @@
 #include "engine/kernels/optimizers/optimizer_values.h"
 
 #include <cmath>
-#include <cstdint>
 
 namespace planloom {
 

@@ -233,8 +233,7 @@ template<typename T> void run(const PlannedConvolution &planned, const Buffer &o
 
 Result<void> conv(const KernelCall &call, const ConvolutionPlan &plan)
 {
-    return withOperand(call, call.inputs[0], [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withOperand(call, call.inputs[0], [&]<typename T>(T) {
         std::vector<std::byte> memory;
         const Buffer own = plan.dy == nullptr ? Buffer{} : pieceOf(*plan.dy, plan.own.mask, memory);
         for (const PlannedConvolution &planned : plan.products)
@@ -245,7 +244,6 @@ Result<void> conv(const KernelCall &call, const ConvolutionPlan &plan)
             sumBias<T>(own, *plan.dbias);
         else if (plan.dbias != nullptr)
             fillZero(*plan.dbias);
-        return {};
     });
 }
 
@@ -253,10 +251,8 @@ Result<void> conv(const KernelCall &call, const ConvolutionPlan &plan)
 
 void addConvKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::Conv, OperatorKind::ConvTranspose}) {
-        table.add(kind, Direction::Forward, planned<planConvolution, conv>);
-        table.add(kind, Direction::Backward, planned<planConvolution, conv>);
-    }
+    table.add({OperatorKind::Conv, OperatorKind::ConvTranspose}, planned<planConvolution, conv>,
+        planned<planConvolution, conv>);
 }
 
 } // namespace planloom

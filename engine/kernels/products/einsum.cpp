@@ -6,7 +6,6 @@
 #include "engine/kernels/products/gemm.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -303,14 +302,12 @@ Result<void> einsumForward(const KernelCall &call)
                 "operator " + call.op->name + " has equation '" + call.op->attributes.text("equation")
                     + "', which does not fit shape " + toString(x->shape));
     }
-    return withOperand(call, call.inputs[0], [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withOperand(call, call.inputs[0], [&]<typename T>(T) {
         std::vector<Labelled<const T>> operands;
         for (std::size_t i = 0; i < equation.operands.size(); ++i)
             operands.push_back(
                 {equation.operands[i], call.inputs[i].shape, elements<const T>(call.inputs[i])});
         contract<T>(operands, Labelled<SumOf<T>>{equation.result, y->shape, elements<SumOf<T>>(*y)});
-        return {};
     });
 }
 
@@ -322,8 +319,7 @@ Result<void> einsumBackward(const KernelCall &call)
     if (dy == nullptr)
         return missingSlot(call, "a gradient");
     const Equation equation = equationOf(*call.op);
-    return withOperand(call, *dy, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withOperand(call, *dy, [&]<typename T>(T) -> Result<void> {
         for (std::size_t i = 0; i < equation.operands.size(); ++i) {
             const Buffer *dx = back.wanted(i);
             if (dx == nullptr)
@@ -348,8 +344,7 @@ Result<void> einsumBackward(const KernelCall &call)
 
 void addEinsumKernels(KernelTable &table)
 {
-    table.add(OperatorKind::Einsum, Direction::Forward, einsumForward);
-    table.add(OperatorKind::Einsum, Direction::Backward, einsumBackward);
+    table.add({OperatorKind::Einsum}, einsumForward, einsumBackward);
 }
 
 } // namespace planloom

@@ -62,16 +62,14 @@ Result<void> matMul(const KernelCall &call)
     for (const PlannedProduct &plan : products) {
         if (elementCount(*plan.a) == 0 || elementCount(*plan.b) == 0)
             fillZero(*plan.c);
-        const auto work = [&](auto zero) -> Result<void> {
-            using T = decltype(zero);
+        const auto work = [&]<typename T>(T) {
             if constexpr (std::is_integral_v<T>)
                 multiplyIntegers(productOf<T>(plan));
             else
                 multiply(productOf<T>(plan));
-            return {};
         };
         const DataType type = call.inputs[0].dataType; // of dy, in the backward pass
-        TRY_VOID(type == DataType::BFloat16 ? work(BFloat16{})
+        TRY_VOID(type == DataType::BFloat16 ? doneWith(work, BFloat16{})
                 : forward                   ? withNumber(call, plan.c->dataType, work)
                                             : withFloat(call, type, work));
     }
@@ -97,8 +95,7 @@ template<typename T> void multiplyInto(const PlannedProduct &plan, const SumOf<T
 
 Result<void> linear(const KernelCall &call, const LinearPlan &plan)
 {
-    return withOperand(call, *plan.product.a, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withOperand(call, *plan.product.a, [&]<typename T>(T) -> Result<void> {
         if (plan.bias == nullptr) {
             multiplyInto<T>(plan.product);
             return {};
@@ -157,8 +154,7 @@ template<typename T> void sumRows(const LinearSlopes &plan)
 Result<void> linearBackward(const KernelCall &call)
 {
     TRY(const LinearSlopes plan, planLinearSlopes(call));
-    return withOperand(call, *plan.dy, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withOperand(call, *plan.dy, [&]<typename T>(T) {
         if (plan.ofInput)
             multiplyInto<T>(*plan.ofInput);
         if (plan.ofWeight)
@@ -167,7 +163,6 @@ Result<void> linearBackward(const KernelCall &call)
             sumRows<T>(plan);
         else if (plan.ofBias != nullptr)
             fillZero(*plan.ofBias);
-        return {};
     });
 }
 
@@ -175,10 +170,8 @@ Result<void> linearBackward(const KernelCall &call)
 
 void addMatMulKernels(KernelTable &table)
 {
-    table.add(OperatorKind::MatMul, Direction::Forward, matMul);
-    table.add(OperatorKind::MatMul, Direction::Backward, matMul);
-    table.add(OperatorKind::Linear, Direction::Forward, planned<planLinear, linear>);
-    table.add(OperatorKind::Linear, Direction::Backward, linearBackward);
+    table.add({OperatorKind::MatMul}, matMul, matMul);
+    table.add({OperatorKind::Linear}, planned<planLinear, linear>, linearBackward);
 }
 
 } // namespace planloom

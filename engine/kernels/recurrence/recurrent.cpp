@@ -37,8 +37,7 @@ Result<void> recurrentForward(const KernelCall &call)
     const Buffer *y = findOutput(call, 0);
     if (y != nullptr)
         fillZero(*y); // Steps behind the end of a sequence stay zero.
-    return withFloat(call, inputs.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, inputs.x->dataType, [&]<typename T>(T) -> Result<void> {
         for (std::int64_t d = 0; d < r.directions; ++d) {
             const RecurrentCell<T> cell(inputs, r, d);
             for (std::int64_t b = 0; b < r.batch; ++b) {
@@ -207,19 +206,16 @@ Result<void> recurrentBackward(const KernelCall &call)
     const RecurrentInputs inputs{back.input(0), back.input(1), back.input(2), back.input(3), back.input(4),
         back.input(5), back.input(6), back.input(7)};
     TRY(const Recurrence r, recurrenceOf(call, inputs));
-    return withFloat(call, inputs.x->dataType, [&](auto zero) -> Result<void> {
-        return RecurrentBackward<decltype(zero)>(back, inputs, r).run(call);
-    });
+    return withFloat(call, inputs.x->dataType,
+        [&]<typename T>(T) -> Result<void> { return RecurrentBackward<T>(back, inputs, r).run(call); });
 }
 
 } // namespace
 
 void addRecurrentKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::Lstm, OperatorKind::Gru, OperatorKind::Rnn}) {
-        table.add(kind, Direction::Forward, recurrentForward);
-        table.add(kind, Direction::Backward, recurrentBackward);
-    }
+    table.add(
+        {OperatorKind::Lstm, OperatorKind::Gru, OperatorKind::Rnn}, recurrentForward, recurrentBackward);
 }
 
 } // namespace planloom

@@ -119,8 +119,7 @@ constexpr auto unweighted = [](std::int64_t, std::int64_t) { return 1.0; };
 Result<void> statisticForward(const KernelCall &call, const StatisticPlan &plan)
 {
     const ChannelView &view = plan.view;
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         const auto values = valuesOfRuns(view, [&](std::int64_t statistic, std::int64_t, std::int64_t run) {
             const T *from = elements<const T>(*plan.x) + run * view.rest;
             return plan.mean == nullptr ? sumOfRun(from, view.rest)
@@ -131,15 +130,13 @@ Result<void> statisticForward(const KernelCall &call, const StatisticPlan &plan)
         for (double &sum : sums)
             sum /= plan.count;
         storeSums<T>(sums, *plan.y);
-        return {};
     });
 }
 
 Result<void> statisticBackward(const KernelCall &call, const StatisticPlan &plan)
 {
     const ChannelView &view = plan.view;
-    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.dy->dataType, [&]<typename T>(T) {
         const auto values = valuesOfRuns(view, [&](std::int64_t s, std::int64_t, std::int64_t run) {
             const auto gradient = static_cast<double>(elements<const T>(*plan.dy)[s]);
             if (plan.mean == nullptr) {
@@ -160,15 +157,13 @@ Result<void> statisticBackward(const KernelCall &call, const StatisticPlan &plan
         });
         if (plan.dmean != nullptr)
             storeSums<T>(sumOfRuns(view, values, false, unweighted), *plan.dmean);
-        return {};
     });
 }
 
 Result<void> normalizeForward(const KernelCall &call, const NormalizePlan &plan)
 {
     const ChannelView &view = plan.view;
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         forEachRun(view, [&](std::int64_t s, std::int64_t c, std::int64_t run) {
             const T mean = elements<const T>(*plan.mean)[s];
             const double inverse =
@@ -179,7 +174,6 @@ Result<void> normalizeForward(const KernelCall &call, const NormalizePlan &plan)
             moveRun(elements<const T>(*plan.x) + run * view.rest, view.rest, mean, factor, shift,
                 elements<T>(*plan.made) + run * view.rest);
         });
-        return {};
     });
 }
 
@@ -188,8 +182,7 @@ Result<void> normalizeBackward(const KernelCall &call, const NormalizePlan &plan
     const ChannelView &view = plan.view;
     const bool usesX = plan.dvariance != nullptr || plan.dscale != nullptr;
     const bool usesVariance = usesX || plan.made != nullptr || plan.dmean != nullptr;
-    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.dy->dataType, [&]<typename T>(T) {
         std::vector<double> inverses(view.statistics(), 1.0);
         for (std::size_t s = 0; s < inverses.size() && usesVariance; ++s)
             inverses[s] =
@@ -230,7 +223,6 @@ Result<void> normalizeBackward(const KernelCall &call, const NormalizePlan &plan
                 *plan.dvariance);
         if (plan.dscale != nullptr)
             storeSums<T>(sumOfRuns(view, products, true, unweighted), *plan.dscale);
-        return {};
     });
 }
 
@@ -238,12 +230,10 @@ Result<void> normalizeBackward(const KernelCall &call, const NormalizePlan &plan
 
 void addBatchNormKernels(KernelTable &table)
 {
-    table.add(OperatorKind::BatchMean, Direction::Forward, planned<planStatistic, statisticForward>);
-    table.add(OperatorKind::BatchMean, Direction::Backward, planned<planStatistic, statisticBackward>);
-    table.add(OperatorKind::BatchVariance, Direction::Forward, planned<planStatistic, statisticForward>);
-    table.add(OperatorKind::BatchVariance, Direction::Backward, planned<planStatistic, statisticBackward>);
-    table.add(OperatorKind::BatchNormalize, Direction::Forward, planned<planNormalize, normalizeForward>);
-    table.add(OperatorKind::BatchNormalize, Direction::Backward, planned<planNormalize, normalizeBackward>);
+    table.add({OperatorKind::BatchMean, OperatorKind::BatchVariance},
+        planned<planStatistic, statisticForward>, planned<planStatistic, statisticBackward>);
+    table.add({OperatorKind::BatchNormalize}, planned<planNormalize, normalizeForward>,
+        planned<planNormalize, normalizeBackward>);
 }
 
 } // namespace planloom

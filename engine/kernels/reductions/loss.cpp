@@ -134,8 +134,7 @@ Result<void> lossForward(const KernelCall &call, const LossPlan &plan)
     const Labels known(call, *plan.labels, plan.weights);
     const AxisView &view = plan.view;
     TRY(const auto classes, classesOf(known, view));
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         std::vector<double> losses(classes.size(), 0.0);
         forEachItems(view, [&](std::int64_t begin, std::int64_t end) {
             std::vector<T> line;
@@ -162,7 +161,6 @@ Result<void> lossForward(const KernelCall &call, const LossPlan &plan)
         });
         if (plan.isSum)
             elements<T>(*plan.made)[0] = static_cast<T>(std::accumulate(losses.begin(), losses.end(), 0.0));
-        return {};
     });
 }
 
@@ -174,8 +172,7 @@ Result<void> lossBackward(const KernelCall &call, const LossPlan &plan)
     if (!plan.logits || view.inner != 1)
         fillZero(*dx);
     TRY(const auto classes, classesOf(known, view));
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         forEachItems(view, [&](std::int64_t begin, std::int64_t end) {
             std::vector<T> line;
             std::vector<T> made(static_cast<std::size_t>(view.extent));
@@ -207,7 +204,6 @@ Result<void> lossBackward(const KernelCall &call, const LossPlan &plan)
                 to[label * view.inner] -= static_cast<T>(gradient);
             }
         });
-        return {};
     });
 }
 
@@ -218,8 +214,7 @@ Result<void> statisticsForward(const KernelCall &call, const ClassStatisticsPlan
     const Buffer *sums = plan.sums;
     const Buffer *picked = plan.picked;
     const std::int64_t first = plan.first;
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) -> Result<void> {
         std::vector<T> line;
         for (std::int64_t o = 0; o < view.outer; ++o) {
             for (std::int64_t i = 0; i < view.inner; ++i) {
@@ -250,8 +245,7 @@ Result<void> statisticsBackward(const KernelCall &call, const ClassStatisticsPla
     const AxisView &view = plan.view;
     const Buffer *dx = plan.dx;
     const std::int64_t first = plan.first;
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) -> Result<void> {
         std::vector<T> line;
         std::vector<T> made(static_cast<std::size_t>(view.extent));
         for (std::int64_t o = 0; o < view.outer; ++o) {
@@ -278,8 +272,7 @@ Result<void> statisticsBackward(const KernelCall &call, const ClassStatisticsPla
 Result<void> classLossForward(const KernelCall &call, const ClassLossPlan &plan)
 {
     const Labels known(call, *plan.labels, plan.weights);
-    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.made->dataType, [&]<typename T>(T) -> Result<void> {
         double total = 0;
         for (std::int64_t item = 0; item < elementCount(*plan.labels); ++item) {
             TRY(const std::int64_t label, known.classOf(item, plan.classes));
@@ -301,8 +294,7 @@ Result<void> classLossForward(const KernelCall &call, const ClassLossPlan &plan)
 Result<void> classLossBackward(const KernelCall &call, const ClassLossPlan &plan)
 {
     const Labels known(call, *plan.labels, plan.weights);
-    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.dy->dataType, [&]<typename T>(T) -> Result<void> {
         for (std::int64_t item = 0; item < elementCount(*plan.labels); ++item) {
             TRY(const std::int64_t label, known.classOf(item, plan.classes));
             const T gradient = label < 0
@@ -326,27 +318,20 @@ Result<void> countValid(const KernelCall &call, const ClassLossPlan &plan)
         TRY(const std::int64_t label, known.classOf(i, plan.classes));
         total += label < 0 ? 0 : known.weightOf(label);
     }
-    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        elements<T>(*plan.made)[0] = static_cast<T>(total);
-        return {};
-    });
+    return withFloat(call, plan.made->dataType,
+        [&]<typename T>(T) { elements<T>(*plan.made)[0] = static_cast<T>(total); });
 }
 
 } // namespace
 
 void addLossKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::CrossEntropy, OperatorKind::NegativeLogLikelihood}) {
-        table.add(kind, Direction::Forward, planned<planLoss, lossForward>);
-        table.add(kind, Direction::Backward, planned<planLoss, lossBackward>);
-    }
-    table.add(
-        OperatorKind::ClassStatistics, Direction::Forward, planned<planClassStatistics, statisticsForward>);
-    table.add(
-        OperatorKind::ClassStatistics, Direction::Backward, planned<planClassStatistics, statisticsBackward>);
-    table.add(OperatorKind::ClassLoss, Direction::Forward, planned<planClassLoss, classLossForward>);
-    table.add(OperatorKind::ClassLoss, Direction::Backward, planned<planClassLoss, classLossBackward>);
+    table.add({OperatorKind::CrossEntropy, OperatorKind::NegativeLogLikelihood},
+        planned<planLoss, lossForward>, planned<planLoss, lossBackward>);
+    table.add({OperatorKind::ClassStatistics}, planned<planClassStatistics, statisticsForward>,
+        planned<planClassStatistics, statisticsBackward>);
+    table.add({OperatorKind::ClassLoss}, planned<planClassLoss, classLossForward>,
+        planned<planClassLoss, classLossBackward>);
     table.add(OperatorKind::CountValid, Direction::Forward, planned<planCountValid, countValid>);
 }
 

@@ -1,5 +1,5 @@
 #include "engine/kernels/iteration.h"
-#include "engine/kernels/kernel_call.h"
+#include "engine/kernels/kernel_plan.h"
 #include "engine/kernels/kernel_table.h"
 
 #include <algorithm>
@@ -10,8 +10,7 @@ namespace planloom {
 
 namespace {
 
-// --- LpNormalize: y = x / |x|_p along an axis
-// ------------------------------------------------------------------
+// --- LpNormalize: y = x / |x|_p along an axis --------------------------------------------------------------
 
 template<typename T> double normOf(const T *x, std::int64_t count, std::int64_t step, double p)
 {
@@ -23,27 +22,18 @@ template<typename T> double normOf(const T *x, std::int64_t count, std::int64_t 
     return p == 1 ? sum : p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p);
 }
 
-Result<void> lpForward(const KernelCall &call)
+Result<void> lpForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
+    const AxisView view = axisView(x.shape, call.op->attributes.integer("axis"));
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        for (std::int64_t line = 0; line < view.outer * view.inner; ++line) {
-            const std::int64_t first = line / view.inner * view.extent * view.inner + line % view.inner;
-            const T *from = elements<const T>(*x) + first;
-            const double norm = normOf(from, view.extent, view.inner, p);
+    return withFloat(call, x.dataType, [&]<typename T>(T) {
+        forEachLine(view, [&](std::int64_t, std::int64_t first, std::int64_t step) {
+            const T *from = elements<const T>(x) + first;
+            const double norm = normOf(from, view.extent, step, p);
             for (std::int64_t j = 0; j < view.extent; ++j)
-                elements<T>(*y)[first + j * view.inner] =
-                    norm == 0 ? T(0) : static_cast<T>(static_cast<double>(from[j * view.inner]) / norm);
-        }
-        return {};
+                elements<T>(y)[first + j * step] =
+                    norm == 0 ? T(0) : static_cast<T>(static_cast<double>(from[j * step]) / norm);
+        });
     });
 }
 
@@ -60,29 +50,24 @@ Result<void> lpBackward(const KernelCall &call)
         return missingSlot(call, "a gradient or its saved input");
     const AxisView view = axisView(x->shape, call.op->attributes.integer("axis"));
     const auto p = static_cast<double>(call.op->attributes.integer("p", 2));
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        for (std::int64_t line = 0; line < view.outer * view.inner; ++line) {
-            const std::int64_t first = line / view.inner * view.extent * view.inner + line % view.inner;
+    return withFloat(call, x->dataType, [&]<typename T>(T) {
+        forEachLine(view, [&](std::int64_t, std::int64_t first, std::int64_t step) {
             const T *from = elements<const T>(*x) + first;
             const T *gradient = elements<const T>(*dy) + first;
             T *to = elements<T>(*dx) + first;
-            const double norm = normOf(from, view.extent, view.inner, p);
+            const double norm = normOf(from, view.extent, step, p);
             double dot = 0;
             for (std::int64_t j = 0; j < view.extent; ++j)
-                dot +=
-                    static_cast<double>(gradient[j * view.inner]) * static_cast<double>(from[j * view.inner]);
+                dot += static_cast<double>(gradient[j * step]) * static_cast<double>(from[j * step]);
             for (std::int64_t j = 0; j < view.extent; ++j) {
-                const auto value = static_cast<double>(from[j * view.inner]);
+                const auto value = static_cast<double>(from[j * step]);
                 const double share = p == 1 ? 1.0 : std::pow(std::fabs(value) / norm, p - 1);
                 const double slope = value > 0 ? share : value < 0 ? -share : 0.0;
-                to[j * view.inner] = norm == 0
-                    ? T(0)
-                    : static_cast<T>(
-                        static_cast<double>(gradient[j * view.inner]) / norm - dot / (norm * norm) * slope);
+                to[j * step] = norm == 0 ? T(0)
+                                         : static_cast<T>(static_cast<double>(gradient[j * step]) / norm
+                                             - dot / (norm * norm) * slope);
             }
-        }
-        return {};
+        });
     });
 }
 
@@ -136,22 +121,14 @@ template<typename T> std::vector<double> denominators(const Response &r, const T
     return made;
 }
 
-Result<void> responseForward(const KernelCall &call)
+Result<void> responseForward(const KernelCall &call, const Buffer &x, const Buffer &y)
 {
-    const Buffer *x = findInput(call, 0);
-    const Buffer *y = findOutput(call, 0);
-    if (y == nullptr)
-        return {};
-    if (x == nullptr)
-        return missingSlot(call, "its input");
-    const Response r = responseOf(*call.op, x->shape);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
-        const auto d = denominators(r, elements<const T>(*x));
+    const Response r = responseOf(*call.op, x.shape);
+    return withFloat(call, x.dataType, [&]<typename T>(T) {
+        const auto d = denominators(r, elements<const T>(x));
         for (std::size_t i = 0; i < d.size(); ++i)
-            elements<T>(*y)[i] =
-                static_cast<T>(static_cast<double>(elements<const T>(*x)[i]) * std::pow(d[i], -r.beta));
-        return {};
+            elements<T>(y)[i] =
+                static_cast<T>(static_cast<double>(elements<const T>(x)[i]) * std::pow(d[i], -r.beta));
     });
 }
 
@@ -166,8 +143,7 @@ Result<void> responseBackward(const KernelCall &call)
     if (dy == nullptr || x == nullptr)
         return missingSlot(call, "a gradient or its saved input");
     const Response r = responseOf(*call.op, x->shape);
-    return withFloat(call, x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, x->dataType, [&]<typename T>(T) {
         const T *value = elements<const T>(*x);
         const T *gradient = elements<const T>(*dy);
         const auto d = denominators(r, value);
@@ -188,7 +164,6 @@ Result<void> responseBackward(const KernelCall &call)
                 }
             }
         }
-        return {};
     });
 }
 
@@ -196,10 +171,8 @@ Result<void> responseBackward(const KernelCall &call)
 
 void addLpKernels(KernelTable &table)
 {
-    table.add(OperatorKind::LpNormalize, Direction::Forward, lpForward);
-    table.add(OperatorKind::LpNormalize, Direction::Backward, lpBackward);
-    table.add(OperatorKind::LocalResponseNorm, Direction::Forward, responseForward);
-    table.add(OperatorKind::LocalResponseNorm, Direction::Backward, responseBackward);
+    table.add({OperatorKind::LpNormalize}, mapped<lpForward>, lpBackward);
+    table.add({OperatorKind::LocalResponseNorm}, mapped<responseForward>, responseBackward);
 }
 
 } // namespace planloom

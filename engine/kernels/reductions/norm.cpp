@@ -149,8 +149,7 @@ template<typename T> T *at(const Buffer *buffer, std::int64_t offset)
 Result<void> normForward(const KernelCall &call, const NormPlan &plan)
 {
     const NormRows &rows = plan.rows;
-    return withFloat(call, plan.x->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
         forEachStretch(rows.rows, rowsAtOnce(rows), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t r = begin; r < end; ++r) {
                 const std::int64_t offset = rows.affineOffset(r);
@@ -160,15 +159,13 @@ Result<void> normForward(const KernelCall &call, const NormPlan &plan)
                     affine, rows.centred, rows.epsilon);
             }
         });
-        return {};
     });
 }
 
 Result<void> normBackward(const KernelCall &call, const NormPlan &plan)
 {
     const NormRows &rows = plan.rows;
-    return withFloat(call, plan.dy->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.dy->dataType, [&]<typename T>(T) {
         const auto size = static_cast<std::size_t>(rows.affineSize());
         // Stretches of rows have sums of their own, added up in their order.
         const std::int64_t atOnce = rowsAtOnce(rows);
@@ -199,7 +196,6 @@ Result<void> normBackward(const KernelCall &call, const NormPlan &plan)
             store(scaleSums, *plan.dscale);
         if (plan.dbias != nullptr)
             store(biasSums, *plan.dbias);
-        return {};
     });
 }
 
@@ -207,11 +203,8 @@ Result<void> normBackward(const KernelCall &call, const NormPlan &plan)
 
 void addNormKernels(KernelTable &table)
 {
-    for (const OperatorKind kind :
-        {OperatorKind::LayerNorm, OperatorKind::RmsNorm, OperatorKind::InstanceNorm}) {
-        table.add(kind, Direction::Forward, planned<planNorm, normForward>);
-        table.add(kind, Direction::Backward, planned<planNorm, normBackward>);
-    }
+    table.add({OperatorKind::LayerNorm, OperatorKind::RmsNorm, OperatorKind::InstanceNorm},
+        planned<planNorm, normForward>, planned<planNorm, normBackward>);
 }
 
 } // namespace planloom

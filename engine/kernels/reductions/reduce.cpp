@@ -114,8 +114,7 @@ Result<void> reduceForward(const KernelCall &call, const ReducePlan &plan)
     const Buffer *y = plan.y;
     const Shape &strides = plan.strides;
     const std::int64_t outputs = elementCount(*y);
-    const auto reduce = [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    const auto reduce = [&]<typename T>(T) {
         using A = Accumulator<T>;
         std::vector<A> sums;
         switch (call.op->kind) {
@@ -153,15 +152,12 @@ Result<void> reduceForward(const KernelCall &call, const ReducePlan &plan)
             }
             elements<T>(*y)[i] = static_cast<T>(value);
         }
-        return {};
     };
     if (call.op->kind == ReduceLogSumExp) {
-        return withFloat(call, from.dataType, [&](auto zero) -> Result<void> {
-            using T = decltype(zero);
+        return withFloat(call, from.dataType, [&]<typename T>(T) {
             const auto sums = logSumExp<T>(from, strides, outputs);
             for (std::size_t i = 0; i < sums.size(); ++i)
                 elements<T>(*y)[i] = static_cast<T>(sums[i]);
-            return {};
         });
     }
     return withNumber(call, from.dataType, reduce);
@@ -233,8 +229,7 @@ Result<void> reduceBackward(const KernelCall &call, const ReducePlan &plan)
     const Buffer *x = plan.x;
     const Buffer *y = plan.y;
     const Shape &strides = plan.strides;
-    return withFloat(call, dx->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, dx->dataType, [&]<typename T>(T) {
         const T *value = y == nullptr ? nullptr : elements<const T>(*y);
         switch (call.op->kind) {
         case ReduceMean: {
@@ -275,7 +270,6 @@ Result<void> reduceBackward(const KernelCall &call, const ReducePlan &plan)
             spread<T>(*dx, *dy, nullptr, strides, [](T, std::int64_t) { return T(1); });
             break;
         }
-        return {};
     });
 }
 
@@ -284,11 +278,9 @@ Result<void> reduceBackward(const KernelCall &call, const ReducePlan &plan)
 void addReduceKernels(KernelTable &table)
 {
     using enum OperatorKind;
-    for (const OperatorKind kind : {ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1,
-             ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare}) {
-        table.add(kind, Direction::Forward, planned<planReduce, reduceForward>);
-        table.add(kind, Direction::Backward, planned<planReduce, reduceBackward>);
-    }
+    table.add({ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceLogSum,
+                  ReduceLogSumExp, ReduceSumSquare},
+        planned<planReduce, reduceForward>, planned<planReduce, reduceBackward>);
 }
 
 } // namespace planloom

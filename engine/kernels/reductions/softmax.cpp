@@ -123,8 +123,7 @@ void forEachRowAlong(const AxisView &view, const T *first, const T *second, T *t
 Result<void> softmax(const KernelCall &call, const SoftmaxPlan &plan)
 {
     const bool forward = plan.dy == nullptr;
-    return withFloat(call, plan.made->dataType, [&](auto zero) -> Result<void> {
-        using T = decltype(zero);
+    return withFloat(call, plan.made->dataType, [&]<typename T>(T) {
         const T *value = elements<const T>(*plan.x);
         forEachRowAlong<T>(plan.view, forward ? value : elements<const T>(*plan.dy),
             forward ? nullptr : value, elements<T>(*plan.made),
@@ -135,7 +134,6 @@ Result<void> softmax(const KernelCall &call, const SoftmaxPlan &plan)
                     plan.logarithm ? logSoftmaxSlopeRow(from, y, to, count)
                                    : softmaxSlopeRow(from, y, to, count);
             });
-        return {};
     });
 }
 
@@ -143,10 +141,8 @@ Result<void> softmax(const KernelCall &call, const SoftmaxPlan &plan)
 
 void addSoftmaxKernels(KernelTable &table)
 {
-    for (const OperatorKind kind : {OperatorKind::Softmax, OperatorKind::LogSoftmax}) {
-        table.add(kind, Direction::Forward, planned<planSoftmax, softmax>);
-        table.add(kind, Direction::Backward, planned<planSoftmax, softmax>);
-    }
+    table.add({OperatorKind::Softmax, OperatorKind::LogSoftmax}, planned<planSoftmax, softmax>,
+        planned<planSoftmax, softmax>);
 }
 
 } // namespace planloom
