@@ -3,7 +3,6 @@
 #include "engine/frontend/unique_names.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace planloom {

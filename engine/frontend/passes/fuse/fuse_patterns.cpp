@@ -2,7 +2,6 @@
 #include "engine/frontend/passes/fuse/fuse_editor.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace planloom {

@@ -90,41 +90,23 @@ std::vector<EqualParts> partsOf(std::vector<Taken> taken, std::int64_t extent)
     return end == extent && parts.size() > 1 ? parts : std::vector<EqualParts>{};
 }
 
-class ProjectionDivider
+class ProjectionDivider : ProjectionPass
 {
 public:
     explicit ProjectionDivider(Graph &graph)
-        : m_graph(graph)
-        , m_users(graph.tensors.size())
-        , m_isOutput(graph.tensors.size(), false)
+        : ProjectionPass(graph)
         , m_tensorNames(UniqueNames::ofTensors(graph))
         , m_operatorNames(UniqueNames::ofOperators(graph))
     {
-        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-            for (const TensorId id : graph.operators[i].inputs) {
-                if (id && (usersOf(id).empty() || usersOf(id).back() != static_cast<std::int32_t>(i)))
-                    m_users[index(id)].push_back(static_cast<std::int32_t>(i));
-            }
-        }
-        for (const TensorId id : graph.outputs)
-            m_isOutput[index(id)] = true;
-        if (graph.loss)
-            m_isOutput[index(graph.loss)] = true;
     }
 
     std::int32_t run();
 
 private:
-    static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }
-    const std::vector<std::int32_t> &usersOf(TensorId id) const { return m_users[index(id)]; }
-    const Operator &at(std::int32_t op) const { return m_graph.operators[static_cast<std::size_t>(op)]; }
-    const Shape &shapeOf(TensorId id) const { return m_graph.at(id).type.shape; }
-
     std::optional<Division> divisionOf(std::int32_t product) const;
     std::optional<Passed> passedBy(std::int32_t op, TensorId tensor, const Passed &before) const;
     std::optional<std::vector<Taken>> takenFrom(TensorId tensor, std::size_t axis) const;
     std::optional<std::int64_t> placeOf(const Operator &gather) const;
-    void keepAgreed();
     const std::vector<TensorId> &partsOfParameter(
         TensorId id, std::size_t axis, const std::vector<EqualParts> &parts);
     TensorId partOfParameter(
@@ -134,9 +116,6 @@ private:
     void apply(const Division &division);
     void bringOut(const Division &division, const EqualParts &part, TensorId made, const std::string &suffix);
 
-    Graph &m_graph;
-    std::vector<std::vector<std::int32_t>> m_users; ///< By tensor.
-    std::vector<bool> m_isOutput; ///< By tensor: of the model.
     UniqueNames m_tensorNames;
     UniqueNames m_operatorNames;
     std::map<std::int32_t, Division> m_divisions{}; ///< By product.
@@ -196,12 +175,8 @@ std::optional<Passed> ProjectionDivider::passedBy(
         return std::nullopt;
     const Shape &in = shapeOf(tensor);
     const Shape &out = shapeOf(next.outputs[0]);
-    if (next.kind == Transpose) {
-        const auto permutation = next.attributes.integers("permutation");
-        const auto to =
-            std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(before.axis));
-        return Passed{op, static_cast<std::size_t>(to - permutation.begin()), before.columns};
-    }
+    if (next.kind == Transpose)
+        return Passed{op, transposedAxis(next, before.axis), before.columns};
     if (next.kind == Reshape) {
         if (const auto to = keptBy(in, out, before.axis))
             return Passed{op, *to, before.columns};
@@ -210,10 +185,7 @@ std::optional<Passed> ProjectionDivider::passedBy(
                   : std::nullopt;
     }
     // What Dropout keeps depends on an element's place in the whole.
-    const bool alone = std::all_of(next.inputs.begin(), next.inputs.end(), [&](TensorId id) {
-        return !id || id == tensor || (shapeOf(id).size() <= 1 && elementCount(shapeOf(id)) == 1);
-    });
-    if (!passesColumns(next.kind) || next.kind == Dropout || !alone || out != in)
+    if (!passesColumns(next.kind) || next.kind == Dropout || !isAlone(next, tensor) || out != in)
         return std::nullopt;
     return Passed{op, before.axis, before.columns};
 }
@@ -221,8 +193,7 @@ std::optional<Passed> ProjectionDivider::passedBy(
 std::optional<Division> ProjectionDivider::divisionOf(std::int32_t product) const
 {
     const Operator &op = at(product);
-    if (op.kind != OperatorKind::Linear || op.inputs.size() < 2 || !op.inputs[1]
-        || shapeOf(op.inputs[1]).size() != 2)
+    if (!isProjection(op))
         return std::nullopt;
     const auto isParameter = [this](TensorId id) {
         const Tensor &tensor = m_graph.at(id);
@@ -257,35 +228,6 @@ std::optional<Division> ProjectionDivider::divisionOf(std::int32_t product) cons
         division.way.push_back(*next);
     }
     return std::nullopt;
-}
-
-/// A weight that several products share, or a bias, is divided alike for all of them.
-void ProjectionDivider::keepAgreed()
-{
-    std::vector<std::int32_t> wrong;
-    do {
-        for (const std::int32_t product : wrong)
-            m_divisions.erase(product);
-        wrong.clear();
-        for (const auto &[product, division] : m_divisions) {
-            const auto agrees = [&, &own = division](TensorId parameter) {
-                if (!parameter)
-                    return true;
-                const bool weight = parameter == own.weight;
-                return !m_isOutput[index(parameter)]
-                    && std::all_of(
-                        usersOf(parameter).begin(), usersOf(parameter).end(), [&](std::int32_t user) {
-                            const auto other = m_divisions.find(user);
-                            return other != m_divisions.end()
-                                && (weight ? other->second.weight : other->second.bias) == parameter
-                                && (!weight || other->second.weightAxis == own.weightAxis)
-                                && inColumns(other->second) == inColumns(own);
-                        });
-            };
-            if (!agrees(division.weight) || !agrees(division.bias))
-                wrong.push_back(product);
-        }
-    } while (!wrong.empty());
 }
 
 /// The part of a weight or bias, with its values.
@@ -430,7 +372,10 @@ std::int32_t ProjectionDivider::run()
         if (auto division = divisionOf(static_cast<std::int32_t>(i)))
             m_divisions.emplace(static_cast<std::int32_t>(i), *std::move(division));
     }
-    keepAgreed();
+    // A weight that several products share, or a bias, is divided alike for all of them.
+    keepAgreed(m_divisions, [](const Division &other, const Division &own, bool weight) {
+        return (!weight || other.weightAxis == own.weightAxis) && inColumns(other) == inColumns(own);
+    });
     std::int32_t weights = 0;
     for (const auto &[product, division] : m_divisions) {
         weights += m_parameters.contains(division.weight) ? 0 : 1;

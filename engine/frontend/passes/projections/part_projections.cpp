@@ -28,46 +28,25 @@ struct Parting {
     std::set<TensorId> narrowed{}; ///< Pieces, which have a dimension of size 1 more now.
 };
 
-class ProjectionParter
+class ProjectionParter : ProjectionPass
 {
 public:
     explicit ProjectionParter(Graph &graph)
-        : m_graph(graph)
-        , m_users(graph.tensors.size())
-        , m_isOutput(graph.tensors.size(), false)
+        : ProjectionPass(graph)
     {
-        for (std::size_t i = 0; i < graph.operators.size(); ++i) {
-            for (const TensorId id : graph.operators[i].inputs) {
-                if (id && (usersOf(id).empty() || usersOf(id).back() != static_cast<std::int32_t>(i)))
-                    m_users[index(id)].push_back(static_cast<std::int32_t>(i));
-            }
-        }
-        for (const TensorId id : graph.outputs)
-            m_isOutput[index(id)] = true;
-        if (graph.loss)
-            m_isOutput[index(graph.loss)] = true;
     }
 
     std::int32_t run();
 
 private:
-    static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }
-    const std::vector<std::int32_t> &usersOf(TensorId id) const { return m_users[index(id)]; }
-    const Operator &at(std::int32_t op) const { return m_graph.operators[static_cast<std::size_t>(op)]; }
-    const Shape &shapeOf(TensorId id) const { return m_graph.at(id).type.shape; }
-
     std::optional<Parting> partingOf(std::int32_t product) const;
     std::optional<Parting> partedBy(TensorId columns, std::size_t axis, int steps) const;
     bool isTakenApart(TensorId tensor, std::size_t axis, int steps) const;
     void follow(Parting &parting, TensorId tensor, std::size_t axis) const;
-    void keepAgreed();
     void apply();
     void applyToParameter(TensorId id, std::int32_t parts, bool partsFirst);
     void widen(const Parting &parting, std::vector<std::vector<TensorId>> &narrowedBy);
 
-    Graph &m_graph;
-    std::vector<std::vector<std::int32_t>> m_users; ///< By tensor.
-    std::vector<bool> m_isOutput; ///< By tensor: of the model.
     std::map<std::int32_t, Parting> m_partings{}; ///< By product.
 };
 
@@ -86,12 +65,8 @@ bool ProjectionParter::isTakenApart(TensorId tensor, std::size_t axis, int steps
         case Gather:
             return op.inputs[0] == tensor && op.inputs[1] != tensor
                 && op.attributes.integer("axis") == static_cast<std::int64_t>(axis);
-        case Transpose: {
-            const auto permutation = op.attributes.integers("permutation");
-            const auto to =
-                std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(axis));
-            return isTakenApart(op.outputs[0], static_cast<std::size_t>(to - permutation.begin()), steps + 1);
-        }
+        case Transpose:
+            return isTakenApart(op.outputs[0], transposedAxis(op, axis), steps + 1);
         case Reshape: {
             const auto to = keptBy(shapeOf(tensor), shapeOf(op.outputs[0]), axis);
             return to && isTakenApart(op.outputs[0], *to, steps + 1);
@@ -138,11 +113,8 @@ std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t 
         return std::nullopt;
     const TensorId next = first.outputs.empty() ? TensorId{} : first.outputs[0];
     switch (first.kind) {
-    case Transpose: {
-        const auto permutation = first.attributes.integers("permutation");
-        const auto to = std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(axis));
-        return partedBy(next, static_cast<std::size_t>(to - permutation.begin()), steps + 1);
-    }
+    case Transpose:
+        return partedBy(next, transposedAxis(first, axis), steps + 1);
     case Reshape: {
         const Shape &out = shapeOf(next);
         if (const auto to = keptBy(shape, out, axis))
@@ -155,21 +127,17 @@ std::optional<Parting> ProjectionParter::partedBy(TensorId columns, std::size_t 
             return parting;
         return isTakenApart(next, *to, steps + 1) ? inParts(out[*to]) : std::nullopt;
     }
-    default: {
-        const bool alone = std::all_of(first.inputs.begin(), first.inputs.end(), [&](TensorId id) {
-            return !id || id == columns || (shapeOf(id).size() <= 1 && elementCount(shapeOf(id)) == 1);
-        });
-        return passesColumns(first.kind) && alone && shapeOf(next) == shape ? partedBy(next, axis, steps + 1)
-                                                                            : std::nullopt;
-    }
+    default:
+        return passesColumns(first.kind) && isAlone(first, columns) && shapeOf(next) == shape
+            ? partedBy(next, axis, steps + 1)
+            : std::nullopt;
     }
 }
 
 std::optional<Parting> ProjectionParter::partingOf(std::int32_t product) const
 {
     const Operator &op = at(product);
-    if (op.kind != OperatorKind::Linear || op.inputs.size() < 2 || !op.inputs[1]
-        || shapeOf(op.inputs[1]).size() != 2)
+    if (!isProjection(op))
         return std::nullopt;
     const auto isStored = [this](TensorId id) {
         const TensorRole role = m_graph.at(id).role;
@@ -226,12 +194,9 @@ void ProjectionParter::follow(Parting &parting, TensorId tensor, std::size_t axi
                 if (from == place)
                     permutation.push_back(from + 1);
             }
-            const auto before = op.attributes.integers("permutation");
-            const auto to =
-                std::find(before.begin(), before.end(), static_cast<std::int64_t>(axis)) - before.begin();
             attributes.set("permutation", std::move(permutation));
             parting.attributes[user] = std::move(attributes);
-            follow(parting, op.outputs[0], static_cast<std::size_t>(to));
+            follow(parting, op.outputs[0], transposedAxis(op, axis));
             continue;
         }
         case Reshape: {
@@ -259,33 +224,6 @@ void ProjectionParter::follow(Parting &parting, TensorId tensor, std::size_t axi
             parting.narrowed.insert(piece);
         }
     }
-}
-
-/// A weight that several products share, or a bias, has one shape for all of them.
-void ProjectionParter::keepAgreed()
-{
-    std::vector<std::int32_t> wrong;
-    do {
-        for (const std::int32_t product : wrong)
-            m_partings.erase(product);
-        wrong.clear();
-        for (const auto &[product, parting] : m_partings) {
-            for (const TensorId parameter : {parting.weight, parting.bias}) {
-                if (!parameter)
-                    continue;
-                const bool weight = parameter == parting.weight;
-                const bool agreed = !m_isOutput[index(parameter)]
-                    && std::all_of(
-                        usersOf(parameter).begin(), usersOf(parameter).end(), [&](std::int32_t user) {
-                            const auto other = m_partings.find(user);
-                            return other != m_partings.end() && other->second.parts == parting.parts
-                                && (weight ? other->second.weight : other->second.bias) == parameter;
-                        });
-                if (!agreed)
-                    wrong.push_back(product);
-            }
-        }
-    } while (!wrong.empty());
 }
 
 void ProjectionParter::applyToParameter(TensorId id, std::int32_t parts, bool partsFirst)
@@ -372,7 +310,9 @@ std::int32_t ProjectionParter::run()
         if (auto parting = partingOf(static_cast<std::int32_t>(i)))
             m_partings.emplace(static_cast<std::int32_t>(i), *std::move(parting));
     }
-    keepAgreed();
+    // A weight that several products share, or a bias, has one shape for all of them.
+    keepAgreed(
+        m_partings, [](const Parting &other, const Parting &own, bool) { return other.parts == own.parts; });
     if (m_partings.empty())
         return 0;
     std::set<TensorId> weights;

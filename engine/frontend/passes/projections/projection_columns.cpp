@@ -68,4 +68,41 @@ std::optional<Cut> cutOf(const Graph &graph, const Operator &op, std::size_t axi
     return Cut{{starts[axis]}, {out[axis]}};
 }
 
+ProjectionPass::ProjectionPass(Graph &graph)
+    : m_graph(graph)
+    , m_users(graph.tensors.size())
+    , m_isOutput(graph.tensors.size(), false)
+{
+    for (std::size_t i = 0; i < graph.operators.size(); ++i) {
+        for (const TensorId id : graph.operators[i].inputs) {
+            if (id && (usersOf(id).empty() || usersOf(id).back() != static_cast<std::int32_t>(i)))
+                m_users[index(id)].push_back(static_cast<std::int32_t>(i));
+        }
+    }
+    for (const TensorId id : graph.outputs)
+        m_isOutput[index(id)] = true;
+    if (graph.loss)
+        m_isOutput[index(graph.loss)] = true;
+}
+
+bool ProjectionPass::isProjection(const Operator &op) const
+{
+    return op.kind == OperatorKind::Linear && op.inputs.size() >= 2 && op.inputs[1]
+        && shapeOf(op.inputs[1]).size() == 2;
+}
+
+bool ProjectionPass::isAlone(const Operator &op, TensorId columns) const
+{
+    return std::all_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
+        return !id || id == columns || (shapeOf(id).size() <= 1 && elementCount(shapeOf(id)) == 1);
+    });
+}
+
+std::size_t transposedAxis(const Operator &transpose, std::size_t axis)
+{
+    const auto permutation = transpose.attributes.integers("permutation");
+    const auto to = std::find(permutation.begin(), permutation.end(), static_cast<std::int64_t>(axis));
+    return static_cast<std::size_t>(to - permutation.begin());
+}
+
 } // namespace planloom
