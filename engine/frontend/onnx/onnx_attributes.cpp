@@ -5,7 +5,6 @@
 #include <map>
 #include <sstream>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
 namespace planloom {

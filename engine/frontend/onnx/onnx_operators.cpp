@@ -236,10 +236,8 @@ Result<void> importNode(OnnxNodeContext &context)
             return context.writer().makeDefined(definition, context.inputs(), context.writtenAttributes());
     }
     if (!node.domain.empty()) {
-        const OnnxHandler handler =
-            node.domain == "com.microsoft" ? findContributedHandler(node.type) : nullptr;
-        if (handler != nullptr)
-            return importByHandler(context, handler);
+        if (node.domain == "com.microsoft" && onnxContributedHandlers().contains(node.type))
+            return importByHandler(context, onnxContributedHandlers().find(node.type)->second);
         return context.keepUnknown("Planloom does not know operators of the domain '" + node.domain + "'");
     }
     static const std::set<std::string, std::less<>> kNotTensors = {
@@ -248,11 +246,11 @@ Result<void> importNode(OnnxNodeContext &context)
         return context.unsupported("it works on optional values, or repeats a graph; Planloom plans graphs "
                                    "of tensors",
             "export the model without such control flow");
-    for (const auto find : {findElementwiseHandler, findProductHandler, findNetworkHandler,
-             findReductionHandler, findMovementHandler, findShapeHandler, findAttentionHandler,
-             findImageHandler, findQuantizeHandler, findSequenceHandler, findControlHandler}) {
-        if (const OnnxHandler handler = find(node.type))
-            return importByHandler(context, handler);
+    for (const auto handlers : {onnxElementwiseHandlers, onnxProductHandlers, onnxNetworkHandlers,
+             onnxReductionHandlers, onnxMovementHandlers, onnxShapeHandlers, onnxAttentionHandlers,
+             onnxImageHandlers, onnxQuantizeHandlers, onnxSequenceHandlers, onnxControlHandlers}) {
+        if (const auto found = handlers().find(node.type); found != handlers().end())
+            return importByHandler(context, found->second);
     }
     return context.keepUnknown("Planloom does not know the operator " + node.type);
 }

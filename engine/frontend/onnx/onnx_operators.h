@@ -4,7 +4,10 @@
 #include "engine/frontend/onnx/onnx_model.h"
 #include "engine/frontend/writer/node_writer.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -140,19 +143,27 @@ std::optional<DataType> onnxElementType(std::int64_t code);
 Result<void> importNode(OnnxNodeContext &context);
 
 using OnnxHandler = Result<void> (*)(OnnxNodeContext &);
-/// The handler of an operator type of ai.onnx, by file; null if it is not there.
-OnnxHandler findAttentionHandler(std::string_view type);
-OnnxHandler findControlHandler(std::string_view type);
-OnnxHandler findElementwiseHandler(std::string_view type);
-OnnxHandler findImageHandler(std::string_view type);
-OnnxHandler findMovementHandler(std::string_view type);
-OnnxHandler findNetworkHandler(std::string_view type);
-OnnxHandler findProductHandler(std::string_view type);
-OnnxHandler findQuantizeHandler(std::string_view type);
-OnnxHandler findReductionHandler(std::string_view type);
-OnnxHandler findSequenceHandler(std::string_view type);
-OnnxHandler findShapeHandler(std::string_view type);
+/// Handlers by operator type of ai.onnx, by file.
+using OnnxHandlers = std::map<std::string, OnnxHandler, std::less<>>;
+const OnnxHandlers &onnxAttentionHandlers();
+const OnnxHandlers &onnxControlHandlers();
+const OnnxHandlers &onnxElementwiseHandlers();
+const OnnxHandlers &onnxImageHandlers();
+const OnnxHandlers &onnxMovementHandlers();
+const OnnxHandlers &onnxNetworkHandlers();
+const OnnxHandlers &onnxProductHandlers();
+const OnnxHandlers &onnxQuantizeHandlers();
+const OnnxHandlers &onnxReductionHandlers();
+const OnnxHandlers &onnxSequenceHandlers();
+const OnnxHandlers &onnxShapeHandlers();
 /// The same of the domain com.microsoft.
-OnnxHandler findContributedHandler(std::string_view type);
+const OnnxHandlers &onnxContributedHandlers();
+
+/// The handler of an operator whose first `count` inputs must be there.
+template<std::size_t count, OnnxHandler handler> Result<void> needs(OnnxNodeContext &context)
+{
+    TRY_VOID(context.require(count));
+    return handler(context);
+}
 
 } // namespace planloom

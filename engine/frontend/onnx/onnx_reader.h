@@ -3,7 +3,6 @@
 #include "engine/base/result.h"
 #include "engine/frontend/onnx/onnx_model.h"
 
-#include <cstddef>
 #include <filesystem>
 #include <string_view>
 

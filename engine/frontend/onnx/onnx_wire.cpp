@@ -1,6 +1,5 @@
 #include "engine/frontend/onnx/onnx_wire.h"
 
-#include <array>
 #include <utility>
 
 namespace planloom {

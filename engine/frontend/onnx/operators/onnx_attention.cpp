@@ -4,7 +4,6 @@
 #include "engine/graph/operators/attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <tuple>
 #include <utility>

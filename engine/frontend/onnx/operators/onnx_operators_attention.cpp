@@ -4,8 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
-#include <optional>
 #include <utility>
 
 namespace planloom {
@@ -13,7 +11,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 // --- Attention (sets 23 and 24)
 // -----------------------------------------------------------------------------
@@ -200,7 +197,6 @@ Result<void> readVisibility(Context &context, OnnxAttention &attention)
 
 Result<void> importAttention(Context &context)
 {
-    TRY_VOID(context.require(3));
     OnnxAttention attention;
     TRY_VOID(readOperands(context, attention));
     TRY_VOID(readVisibility(context, attention));
@@ -231,7 +227,6 @@ Result<void> importAttention(Context &context)
 
 Result<void> importRotaryEmbedding(Context &context)
 {
-    TRY_VOID(context.require(3));
     OnnxRotation rotation;
     rotation.x = context.input(0);
     rotation.cosine = context.input(1);
@@ -264,7 +259,6 @@ Result<void> importRotaryEmbedding(Context &context)
 /// Writes updates into a cache from a place of each sample's own: a ScatterElements along the sequence.
 Result<void> importTensorScatter(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t axis, context.axisAttribute(-2));
     TRY(const std::string mode, context.text("mode", "linear"));
     const Shape cache = context.shape(0);
@@ -298,12 +292,12 @@ Result<void> importTensorScatter(Context &context)
 
 } // namespace
 
-OnnxHandler findAttentionHandler(std::string_view type)
+const OnnxHandlers &onnxAttentionHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Attention", importAttention},
-        {"RotaryEmbedding", importRotaryEmbedding}, {"TensorScatter", importTensorScatter}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {{"Attention", needs<3, importAttention>},
+        {"RotaryEmbedding", needs<3, importRotaryEmbedding>},
+        {"TensorScatter", needs<2, importTensorScatter>}};
+    return kHandlers;
 }
 
 } // namespace planloom

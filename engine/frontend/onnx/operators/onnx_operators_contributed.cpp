@@ -3,7 +3,6 @@
 #include "engine/frontend/onnx/operators/onnx_attention.h"
 
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -11,7 +10,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 /// Why a node is refused, by an attribute or input that is set.
 Error refused(const Context &context, const std::string &what)
@@ -24,7 +22,6 @@ Error refused(const Context &context, const std::string &what)
 
 Result<void> importContributedGelu(Context &context)
 {
-    TRY_VOID(context.require(1));
     const std::string &type = context.node().type;
     TensorId x = context.input(0);
     if (context.has(1)) {
@@ -37,7 +34,6 @@ Result<void> importContributedGelu(Context &context)
 /// x sigmoid(alpha x)
 Result<void> importQuickGelu(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 1.702));
     const TensorId x = context.input(0);
     if (alpha == 1.0)
@@ -71,7 +67,6 @@ Result<TensorId> turnedFactor(Context &context, std::size_t slot, bool batch, bo
 /// alpha a b, either factor transposed.
 Result<void> importFusedMatMul(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const double alpha, context.real("alpha", 1.0));
     std::vector<TensorId> factors;
     for (const std::size_t slot : {0U, 1U}) {
@@ -91,7 +86,6 @@ Result<void> importFusedMatMul(Context &context)
 
 Result<void> importSimplifiedLayerNormalization(Context &context)
 {
-    TRY_VOID(context.require(2));
     if (context.wants(1))
         return context.keepUnknown("the statistics that it returns are not computed");
     TRY(const std::int64_t axis, context.axisAttribute(-1));
@@ -149,7 +143,6 @@ Result<TensorId> rotaryPositions(Context &context, TensorId given, std::int64_t 
 /// (x, position_ids, cos_cache, sin_cache); x is [b s (heads e)] or [b heads s e].
 Result<void> importContributedRotary(Context &context)
 {
-    TRY_VOID(context.require(4));
     TRY(const std::int64_t interleaved, context.integer("interleaved", 0));
     OnnxRotation rotation;
     rotation.x = context.input(0);
@@ -220,7 +213,6 @@ Result<double> contributedScale(Context &context, std::int64_t width)
 /// (query, key, value, [bias], [key_padding_mask], [attention_bias], [past_key], [past_value], ..)
 Result<void> importMultiHeadAttention(Context &context)
 {
-    TRY_VOID(context.require(1));
     if (!context.has(1) || !context.has(2) || context.rank(0) != 3)
         return refused(context, "packed queries, keys and values");
     for (std::size_t slot = 6; slot < context.inputCount(); ++slot) {
@@ -291,7 +283,6 @@ bool hasCache(const Context &context, std::size_t slot)
 /// the padding at the ends of sequences is seen by itself alone.
 Result<void> importGroupQueryAttention(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t heads, context.integer("num_heads", 0));
     TRY(const std::int64_t keyHeads, context.integer("kv_num_heads", 0));
     TRY(const std::int64_t rotates, context.integer("do_rotary", 0));
@@ -344,19 +335,19 @@ Result<void> importGroupQueryAttention(Context &context)
 
 } // namespace
 
-OnnxHandler findContributedHandler(std::string_view type)
+const OnnxHandlers &onnxContributedHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Gelu", importContributedGelu},
-        {"FastGelu", importContributedGelu}, {"BiasGelu", importContributedGelu},
-        {"QuickGelu", importQuickGelu}, {"FusedMatMul", importFusedMatMul},
-        {"SimplifiedLayerNormalization", importSimplifiedLayerNormalization},
+    static const OnnxHandlers kHandlers = {{"Gelu", needs<1, importContributedGelu>},
+        {"FastGelu", needs<1, importContributedGelu>}, {"BiasGelu", needs<1, importContributedGelu>},
+        {"QuickGelu", needs<1, importQuickGelu>}, {"FusedMatMul", needs<2, importFusedMatMul>},
+        {"SimplifiedLayerNormalization", needs<2, importSimplifiedLayerNormalization>},
         {"SkipLayerNormalization", [](Context &context) { return skipNormalization(context, false); }},
         {"SkipSimplifiedLayerNormalization",
             [](Context &context) { return skipNormalization(context, true); }},
-        {"RotaryEmbedding", importContributedRotary}, {"MultiHeadAttention", importMultiHeadAttention},
-        {"GroupQueryAttention", importGroupQueryAttention}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+        {"RotaryEmbedding", needs<4, importContributedRotary>},
+        {"MultiHeadAttention", needs<1, importMultiHeadAttention>},
+        {"GroupQueryAttention", needs<1, importGroupQueryAttention>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -4,7 +4,6 @@
 #include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -12,7 +11,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMostIterations = 1024; ///< Of a Loop or Scan that is unrolled.
@@ -43,7 +41,6 @@ std::optional<bool> knownTruth(Context &context, TensorId id)
 
 Result<void> importIf(Context &context)
 {
-    TRY_VOID(context.require(1));
     const auto condition = knownTruth(context, context.input(0));
     if (!condition)
         return context.keepUnknown("its condition is not known before a run");
@@ -207,12 +204,11 @@ Result<void> importScan(Context &context)
 
 } // namespace
 
-OnnxHandler findControlHandler(std::string_view type)
+const OnnxHandlers &onnxControlHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"If", importIf}, {"Loop", importLoop}, {"Scan", importScan}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {
+        {"If", needs<1, importIf>}, {"Loop", importLoop}, {"Scan", importScan}};
+    return kHandlers;
 }
 
 } // namespace planloom

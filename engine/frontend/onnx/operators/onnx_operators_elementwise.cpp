@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -13,7 +12,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 /// Operators whose ONNX name is the kind's and that have no attributes.
 template<OperatorKind kind, std::size_t count> Result<void> plain(Context &context)
@@ -32,7 +30,6 @@ Result<void> withAlpha(Context &context, OperatorKind kind, double fallback)
 
 Result<void> importSelu(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 1.67326319217681884765625));
     TRY(const double gamma, context.real("gamma", 1.05070102214813232421875));
     return context.finish(
@@ -41,7 +38,6 @@ Result<void> importSelu(Context &context)
 
 Result<void> importHardSigmoid(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 0.2));
     TRY(const double beta, context.real("beta", 0.5));
     return context.finish(
@@ -50,7 +46,6 @@ Result<void> importHardSigmoid(Context &context)
 
 Result<void> importGelu(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::string approximate, context.text("approximate", "none"));
     return context.finish(
         OperatorKind::Gelu, {context.input(0)}, attributesFrom({{"approximate", approximate}}));
@@ -58,7 +53,6 @@ Result<void> importGelu(Context &context)
 
 Result<void> importSwish(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const double alpha, context.real("alpha", 1.0));
     if (alpha == 1.0)
         return context.finish(OperatorKind::Silu, {context.input(0)});
@@ -88,7 +82,6 @@ Result<void> importIsInf(Context &context)
 
 Result<void> importIdentity(Context &context)
 {
-    TRY_VOID(context.require(1));
     return context.bind(0, context.input(0));
 }
 
@@ -101,7 +94,6 @@ Result<void> castTo(Context &context, DataType type)
 
 Result<void> importCast(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t to, context.integer("to", 0));
     const auto type = onnxElementType(to);
     if (!type)
@@ -111,7 +103,6 @@ Result<void> importCast(Context &context)
 
 Result<void> importCastLike(Context &context)
 {
-    TRY_VOID(context.require(2));
     return castTo(context, context.type(1).dataType);
 }
 
@@ -141,7 +132,6 @@ Result<ClipBound> clipBound(Context &context, const char *name, std::size_t slot
 /// min(max(x, low), high): where the bounds cross, all elements are the upper one.
 Result<void> importClip(Context &context)
 {
-    TRY_VOID(context.require(1));
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     TRY(ClipBound low, clipBound(context, "min", 1, -kInfinity));
     TRY(const ClipBound high, clipBound(context, "max", 2, kInfinity));
@@ -171,7 +161,6 @@ Result<void> importClip(Context &context)
 
 Result<void> importMod(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t fmod, context.integer("fmod", 0));
     return context.finish(OperatorKind::Mod, {context.input(0), context.input(1)},
         fmod != 0 ? attributesFrom({{"fmod", std::int64_t{1}}}) : Attributes{});
@@ -179,7 +168,6 @@ Result<void> importMod(Context &context)
 
 Result<void> importBitShift(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::string direction, context.text("direction", ""));
     if (direction.empty())
         return context.invalid("attribute 'direction' is missing");
@@ -189,7 +177,6 @@ Result<void> importBitShift(Context &context)
 
 Result<void> importBitwiseNot(Context &context)
 {
-    TRY_VOID(context.require(1));
     return context.finish(emitBitwiseNot(context.writer(), context.input(0)));
 }
 
@@ -224,7 +211,6 @@ bool isKnownWhole(Context &context, TensorId id)
 /// have fractions as exponents, the powers are computed as fractions, and cut.
 Result<void> importPow(Context &context)
 {
-    TRY_VOID(context.require(2));
     const DataType own = context.type(0).dataType;
     const DataType given = context.type(1).dataType;
     TensorId base = context.input(0);
@@ -264,7 +250,6 @@ Result<void> chain(Context &context, OperatorKind kind, bool mean)
 
 Result<void> importDropout(Context &context)
 {
-    TRY_VOID(context.require(1));
     bool training = false;
     double ratio = 0.5;
     if (context.opset() >= 12) {
@@ -301,42 +286,42 @@ Result<void> importDropout(Context &context)
 
 } // namespace
 
-OnnxHandler findElementwiseHandler(std::string_view type)
+const OnnxHandlers &onnxElementwiseHandlers()
 {
     using enum OperatorKind;
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Abs", plain<Abs, 1>},
-        {"Acos", plain<Acos, 1>}, {"Acosh", plain<Acosh, 1>}, {"Asin", plain<Asin, 1>},
-        {"Asinh", plain<Asinh, 1>}, {"Atan", plain<Atan, 1>}, {"Atanh", plain<Atanh, 1>},
-        {"Ceil", plain<Ceil, 1>}, {"Cos", plain<Cos, 1>}, {"Cosh", plain<Cosh, 1>}, {"Erf", plain<Erf, 1>},
-        {"Exp", plain<Exp, 1>}, {"Floor", plain<Floor, 1>}, {"IsNaN", plain<IsNaN, 1>},
-        {"Log", plain<Log, 1>}, {"Neg", plain<Neg, 1>}, {"Not", plain<Not, 1>},
-        {"Reciprocal", plain<Reciprocal, 1>}, {"Relu", plain<Relu, 1>}, {"Round", plain<Round, 1>},
-        {"Sigmoid", plain<Sigmoid, 1>}, {"Sign", plain<Sign, 1>}, {"Sin", plain<Sin, 1>},
-        {"Sinh", plain<Sinh, 1>}, {"Softplus", plain<Softplus, 1>}, {"Softsign", plain<Softsign, 1>},
-        {"Sqrt", plain<Sqrt, 1>}, {"Tan", plain<Tan, 1>}, {"Tanh", plain<Tanh, 1>}, {"Mish", plain<Mish, 1>},
+    static const OnnxHandlers kHandlers = {{"Abs", plain<Abs, 1>}, {"Acos", plain<Acos, 1>},
+        {"Acosh", plain<Acosh, 1>}, {"Asin", plain<Asin, 1>}, {"Asinh", plain<Asinh, 1>},
+        {"Atan", plain<Atan, 1>}, {"Atanh", plain<Atanh, 1>}, {"Ceil", plain<Ceil, 1>},
+        {"Cos", plain<Cos, 1>}, {"Cosh", plain<Cosh, 1>}, {"Erf", plain<Erf, 1>}, {"Exp", plain<Exp, 1>},
+        {"Floor", plain<Floor, 1>}, {"IsNaN", plain<IsNaN, 1>}, {"Log", plain<Log, 1>},
+        {"Neg", plain<Neg, 1>}, {"Not", plain<Not, 1>}, {"Reciprocal", plain<Reciprocal, 1>},
+        {"Relu", plain<Relu, 1>}, {"Round", plain<Round, 1>}, {"Sigmoid", plain<Sigmoid, 1>},
+        {"Sign", plain<Sign, 1>}, {"Sin", plain<Sin, 1>}, {"Sinh", plain<Sinh, 1>},
+        {"Softplus", plain<Softplus, 1>}, {"Softsign", plain<Softsign, 1>}, {"Sqrt", plain<Sqrt, 1>},
+        {"Tan", plain<Tan, 1>}, {"Tanh", plain<Tanh, 1>}, {"Mish", plain<Mish, 1>},
         {"HardSwish", plain<HardSwish, 1>}, {"Add", plain<Add, 2>}, {"Sub", plain<Sub, 2>},
         {"Mul", plain<Mul, 2>}, {"Div", plain<Div, 2>}, {"And", plain<And, 2>}, {"Or", plain<Or, 2>},
         {"Xor", plain<Xor, 2>}, {"Equal", plain<Equal, 2>}, {"Greater", plain<Greater, 2>},
         {"GreaterOrEqual", plain<GreaterOrEqual, 2>}, {"Less", plain<Less, 2>},
         {"LessOrEqual", plain<LessOrEqual, 2>}, {"PRelu", plain<PRelu, 2>}, {"Where", plain<Where, 3>},
-        {"Identity", importIdentity}, {"IsInf", importIsInf},
+        {"Identity", needs<1, importIdentity>}, {"IsInf", importIsInf},
         {"Elu", [](Context &context) { return withAlpha(context, OperatorKind::Elu, 1.0); }},
         {"Celu", [](Context &context) { return withAlpha(context, OperatorKind::Celu, 1.0); }},
         {"LeakyRelu", [](Context &context) { return withAlpha(context, OperatorKind::LeakyRelu, 0.01); }},
         {"ThresholdedRelu",
             [](Context &context) { return withAlpha(context, OperatorKind::ThresholdedRelu, 1.0); }},
-        {"Selu", importSelu}, {"HardSigmoid", importHardSigmoid}, {"Gelu", importGelu},
-        {"Swish", importSwish}, {"Cast", importCast}, {"CastLike", importCastLike}, {"Clip", importClip},
-        {"Mod", importMod}, {"BitShift", importBitShift}, {"BitwiseAnd", plain<BitwiseAnd, 2>},
+        {"Selu", needs<1, importSelu>}, {"HardSigmoid", needs<1, importHardSigmoid>},
+        {"Gelu", needs<1, importGelu>}, {"Swish", needs<1, importSwish>}, {"Cast", needs<1, importCast>},
+        {"CastLike", needs<2, importCastLike>}, {"Clip", needs<1, importClip>}, {"Mod", needs<2, importMod>},
+        {"BitShift", needs<2, importBitShift>}, {"BitwiseAnd", plain<BitwiseAnd, 2>},
         {"BitwiseOr", plain<BitwiseOr, 2>}, {"BitwiseXor", plain<BitwiseXor, 2>},
-        {"BitwiseNot", importBitwiseNot}, {"Shrink", importShrink}, {"Pow", importPow},
+        {"BitwiseNot", needs<1, importBitwiseNot>}, {"Shrink", importShrink}, {"Pow", needs<2, importPow>},
         {"Sum", [](Context &context) { return chain(context, OperatorKind::Add, false); }},
         {"Mean", [](Context &context) { return chain(context, OperatorKind::Add, true); }},
         {"Min", [](Context &context) { return chain(context, OperatorKind::Min, false); }},
         {"Max", [](Context &context) { return chain(context, OperatorKind::Max, false); }},
-        {"Dropout", importDropout}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+        {"Dropout", needs<1, importDropout>}};
+    return kHandlers;
 }
 
 } // namespace planloom

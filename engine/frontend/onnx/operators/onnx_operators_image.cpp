@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -14,7 +13,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 using Reals = std::vector<double>;
 
@@ -162,7 +160,6 @@ Result<std::string> oldNearest(Context &context, const Resizing &resizing)
 /// Resize and its forerunner Upsample. Before operator set 11 coordinates are asymmetric.
 Result<void> importResize(Context &context)
 {
-    TRY_VOID(context.require(1));
     const bool old = context.opset() < 11 || context.node().type == "Upsample";
     TRY(std::string mode, context.text("mode", "nearest"));
     if (mode == "bilinear" || mode == "trilinear")
@@ -200,7 +197,6 @@ Result<void> importResize(Context &context)
 
 Result<void> importGridSample(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(std::string mode, context.text("mode", "linear"));
     if (mode == "bilinear" || mode == "bicubic") // before operator set 20
         mode.erase(0, 2);
@@ -212,7 +208,6 @@ Result<void> importGridSample(Context &context)
 
 Result<void> importAffineGrid(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const Integers size, context.constantIntegers(1, "size"));
     TRY(const std::int64_t aligned, context.integer("align_corners", 0));
     return context.finish(emitAffineGrid(context.writer(), context.input(0), size, aligned != 0));
@@ -238,7 +233,6 @@ Result<Integers> blockNumbers(Context &context, const char *name, std::size_t co
 /// Sums blocks where they overlap: a transposed convolution whose kernel puts each element in its place.
 Result<void> importCol2Im(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const Integers image, context.constantIntegers(1, "image_shape"));
     TRY(const Integers block, context.constantIntegers(2, "block_shape"));
     const std::size_t rank = image.size();
@@ -293,7 +287,6 @@ Result<void> importCol2Im(Context &context)
 /// Crops dimensions that are too large at both ends, then pads those that are too small.
 Result<void> importCenterCropPad(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const Integers wanted, context.constantIntegers(1, "shape"));
     TRY(const Integers axes, namedAxes(context));
     if (wanted.size() != axes.size())
@@ -332,13 +325,13 @@ Result<void> importCenterCropPad(Context &context)
 
 } // namespace
 
-OnnxHandler findImageHandler(std::string_view type)
+const OnnxHandlers &onnxImageHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Resize", importResize},
-        {"Upsample", importResize}, {"GridSample", importGridSample}, {"AffineGrid", importAffineGrid},
-        {"Col2Im", importCol2Im}, {"CenterCropPad", importCenterCropPad}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {{"Resize", needs<1, importResize>},
+        {"Upsample", needs<1, importResize>}, {"GridSample", needs<2, importGridSample>},
+        {"AffineGrid", needs<2, importAffineGrid>}, {"Col2Im", needs<3, importCol2Im>},
+        {"CenterCropPad", needs<2, importCenterCropPad>}};
+    return kHandlers;
 }
 
 } // namespace planloom

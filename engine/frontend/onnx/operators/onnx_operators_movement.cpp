@@ -3,7 +3,6 @@
 #include "engine/frontend/writer/emit_movement.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -12,7 +11,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
 /// Gives input 0 another shape with as many elements.
@@ -23,7 +21,6 @@ Result<void> finishReshape(Context &context, Shape shape)
 
 Result<void> importReshape(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.attributeOrInput("shape", 1, 5));
     if (!given)
         return context.invalid("input 1 (shape) is missing");
@@ -33,7 +30,6 @@ Result<void> importReshape(Context &context)
 
 Result<void> importFlatten(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(std::int64_t axis, context.integer("axis", 1));
     const std::int64_t rank = context.rank(0);
     if (axis != rank) {
@@ -47,7 +43,6 @@ Result<void> importFlatten(Context &context)
 
 Result<void> importSqueeze(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.attributeOrInput("axes", 1, 13));
     const Shape &from = context.shape(0);
     std::set<std::int64_t> axes;
@@ -69,7 +64,6 @@ Result<void> importSqueeze(Context &context)
 
 Result<void> importUnsqueeze(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.attributeOrInput("axes", 1, 13));
     if (!given)
         return context.invalid("its axes are missing");
@@ -91,7 +85,6 @@ Result<void> importUnsqueeze(Context &context)
 
 Result<void> importTranspose(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.integers("perm"));
     Integers permutation = given.value_or(Integers{});
     if (!given) {
@@ -103,14 +96,12 @@ Result<void> importTranspose(Context &context)
 
 Result<void> importExpand(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const Integers shape, context.constantIntegers(1, "shape"));
     return context.finish(emitExpand(context.writer(), context.input(0), shape));
 }
 
 Result<void> importTile(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const Integers repeats, context.constantIntegers(1, "repeats"));
     return context.finish(emitTile(context.writer(), context.input(0), repeats));
 }
@@ -156,7 +147,6 @@ Result<void> importSplit(Context &context)
 
 Result<void> importSlice(Context &context)
 {
-    TRY_VOID(context.require(1));
     SliceBounds bounds;
     TRY(const auto starts, context.attributeOrInput("starts", 1, 10));
     TRY(const auto ends, context.attributeOrInput("ends", 2, 10));
@@ -173,7 +163,6 @@ Result<void> importSlice(Context &context)
 
 Result<void> importPad(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.attributeOrInput("pads", 1, 11));
     TRY(const std::string mode, context.text("mode", "constant"));
     if (!given)
@@ -204,21 +193,18 @@ Result<void> importPad(Context &context)
 
 template<auto emit> Result<void> importGatherAlong(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t axis, context.integer("axis", 0));
     return context.finish(emit(context.writer(), context.input(0), context.input(1), axis));
 }
 
 Result<void> importGatherND(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t batch, context.integer("batch_dims", 0));
     return context.finish(emitGatherND(context.writer(), context.input(0), context.input(1), batch));
 }
 
 Result<void> importScatterElements(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const std::string reduction, context.text("reduction", "none"));
     TRY(const std::int64_t axis, context.integer("axis", 0));
     return context.finish(emitScatterElements(
@@ -226,7 +212,6 @@ Result<void> importScatterElements(Context &context)
 }
 Result<void> importScatterND(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const std::string reduction, context.text("reduction", "none"));
     return context.finish(
         emitScatterND(context.writer(), context.input(0), context.input(1), context.input(2), reduction));
@@ -234,7 +219,6 @@ Result<void> importScatterND(Context &context)
 
 Result<void> importOneHot(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const auto depth, context.constantReals(1, "depth"));
     TRY(const auto pair, context.values(2, "values"));
     if (depth.size() != 1 || !(depth.front() >= 1 && depth.front() <= 1e12)
@@ -280,7 +264,6 @@ Result<void> importTopK(Context &context)
 
 Result<void> importCumSum(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const Integers given, context.constantIntegers(1, "axis"));
     if (given.size() != 1)
         return context.invalid("its axis has " + std::to_string(given.size()) + " elements");
@@ -293,7 +276,6 @@ Result<void> importCumSum(Context &context)
 
 Result<void> importTrilu(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t upper, context.integer("upper", 1));
     std::int64_t k = 0;
     if (context.has(1)) {
@@ -307,7 +289,6 @@ Result<void> importTrilu(Context &context)
 
 Result<void> importDepthToSpace(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t size, context.integer("blocksize", 0));
     TRY(const std::string mode, context.text("mode", "DCR"));
     return context.finish(OperatorKind::DepthToSpace, {context.input(0)},
@@ -316,7 +297,6 @@ Result<void> importDepthToSpace(Context &context)
 
 Result<void> importSpaceToDepth(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t size, context.integer("blocksize", 0));
     return context.finish(
         OperatorKind::SpaceToDepth, {context.input(0)}, attributesFrom({{"blocksize", size}}));
@@ -324,7 +304,6 @@ Result<void> importSpaceToDepth(Context &context)
 
 Result<void> importReverseSequence(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t batchWritten, context.integer("batch_axis", 1));
     TRY(const std::int64_t timeWritten, context.integer("time_axis", 0));
     TRY(const std::int64_t batch, context.axis(batchWritten, context.rank(0)));
@@ -335,20 +314,21 @@ Result<void> importReverseSequence(Context &context)
 
 } // namespace
 
-OnnxHandler findMovementHandler(std::string_view type)
+const OnnxHandlers &onnxMovementHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Reshape", importReshape},
-        {"Flatten", importFlatten}, {"Squeeze", importSqueeze}, {"Unsqueeze", importUnsqueeze},
-        {"Transpose", importTranspose}, {"Expand", importExpand}, {"Tile", importTile},
-        {"Concat", importConcat}, {"Split", importSplit}, {"Slice", importSlice}, {"Pad", importPad},
-        {"Gather", importGatherAlong<emitGather>}, {"GatherElements", importGatherAlong<emitGatherElements>},
-        {"GatherND", importGatherND}, {"Scatter", importScatterElements},
-        {"ScatterElements", importScatterElements}, {"ScatterND", importScatterND}, {"OneHot", importOneHot},
-        {"TopK", importTopK}, {"CumSum", importCumSum}, {"Trilu", importTrilu},
-        {"DepthToSpace", importDepthToSpace}, {"SpaceToDepth", importSpaceToDepth},
-        {"ReverseSequence", importReverseSequence}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {{"Reshape", needs<1, importReshape>},
+        {"Flatten", needs<1, importFlatten>}, {"Squeeze", needs<1, importSqueeze>},
+        {"Unsqueeze", needs<1, importUnsqueeze>}, {"Transpose", needs<1, importTranspose>},
+        {"Expand", needs<2, importExpand>}, {"Tile", needs<2, importTile>}, {"Concat", importConcat},
+        {"Split", importSplit}, {"Slice", needs<1, importSlice>}, {"Pad", needs<1, importPad>},
+        {"Gather", needs<2, importGatherAlong<emitGather>>},
+        {"GatherElements", needs<2, importGatherAlong<emitGatherElements>>},
+        {"GatherND", needs<2, importGatherND>}, {"Scatter", needs<3, importScatterElements>},
+        {"ScatterElements", needs<3, importScatterElements>}, {"ScatterND", needs<3, importScatterND>},
+        {"OneHot", needs<3, importOneHot>}, {"TopK", importTopK}, {"CumSum", needs<2, importCumSum>},
+        {"Trilu", needs<1, importTrilu>}, {"DepthToSpace", needs<1, importDepthToSpace>},
+        {"SpaceToDepth", needs<1, importSpaceToDepth>}, {"ReverseSequence", needs<2, importReverseSequence>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -11,7 +11,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 /// The window attributes that convolutions and poolings share.
 Result<WrittenWindows> windowsOf(Context &context)
@@ -27,7 +26,6 @@ Result<WrittenWindows> windowsOf(Context &context)
 
 Result<void> importConv(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t group, context.integer("group", 1));
     return context.finish(
@@ -36,7 +34,6 @@ Result<void> importConv(Context &context)
 
 Result<void> importConvTranspose(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t group, context.integer("group", 1));
     TRY(const auto extra, context.integers("output_padding"));
@@ -113,7 +110,6 @@ Result<void> normalizeElements(Context &context, double epsilon)
 
 Result<void> importBatchNormalization(Context &context)
 {
-    TRY_VOID(context.require(5));
     TRY(const double epsilon, context.real("epsilon", 1e-5));
     TRY(const double momentum, context.real("momentum", 0.9));
     TRY(const std::int64_t mode, context.integer("training_mode", 0));
@@ -167,7 +163,6 @@ Result<void> finishGroupNorm(Context &context, std::int64_t groups, double epsil
 
 Result<void> importInstanceNormalization(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const double epsilon, context.real("epsilon", 1e-5));
     const Shape shape = context.shape(0);
     if (shape.size() < 2 || shape[1] < 1)
@@ -253,7 +248,6 @@ Result<void> importRmsNormalization(Context &context)
 /// Normalises [n g c/g ..] over all but n and g, then scales per group (opset 18) or per channel (21).
 Result<void> importGroupNormalization(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY(const double epsilon, context.real("epsilon", 1e-5));
     TRY(const std::int64_t groups, context.integer("num_groups", 0));
     const Shape shape = context.shape(0);
@@ -280,7 +274,6 @@ Result<void> importGroupNormalization(Context &context)
 
 Result<void> importLrn(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t size, context.integer("size", 0));
     TRY(const double alpha, context.real("alpha", 1e-4));
     TRY(const double beta, context.real("beta", 0.75));
@@ -303,7 +296,6 @@ Result<void> importLpNormalization(Context &context)
 /// (x - mean) / (deviation + 1e-9), as ONNX defines it.
 Result<void> importMeanVarianceNormalization(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const auto given, context.integers("axes"));
     std::vector<std::int64_t> axes;
     std::int64_t count = 1;
@@ -402,7 +394,6 @@ Result<void> checkActivations(Context &context)
 
 template<OperatorKind kind> Result<void> importRecurrent(Context &context)
 {
-    TRY_VOID(context.require(3));
     TRY_VOID(checkActivations(context));
     TRY(const std::string direction, context.text("direction", "forward"));
     TRY(const std::int64_t layout, context.integer("layout", 0));
@@ -427,25 +418,25 @@ template<OperatorKind kind> Result<void> importRecurrent(Context &context)
 
 } // namespace
 
-OnnxHandler findNetworkHandler(std::string_view type)
+const OnnxHandlers &onnxNetworkHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Conv", importConv},
-        {"ConvTranspose", importConvTranspose}, {"MaxPool", importMaxPool},
+    static const OnnxHandlers kHandlers = {{"Conv", needs<2, importConv>},
+        {"ConvTranspose", needs<2, importConvTranspose>}, {"MaxPool", importMaxPool},
         {"AveragePool", importAveragePool}, {"LpPool", importLpPool},
-        {"BatchNormalization", importBatchNormalization},
-        {"InstanceNormalization", importInstanceNormalization},
+        {"BatchNormalization", needs<5, importBatchNormalization>},
+        {"InstanceNormalization", needs<3, importInstanceNormalization>},
         {"LayerNormalization", importLayerNormalization}, {"RMSNormalization", importRmsNormalization},
-        {"GroupNormalization", importGroupNormalization}, {"LRN", importLrn},
+        {"GroupNormalization", needs<3, importGroupNormalization>}, {"LRN", needs<1, importLrn>},
         {"LpNormalization", importLpNormalization},
-        {"MeanVarianceNormalization", importMeanVarianceNormalization},
+        {"MeanVarianceNormalization", needs<1, importMeanVarianceNormalization>},
         {"SoftmaxCrossEntropyLoss",
             [](Context &context) { return importLoss(context, OperatorKind::CrossEntropy); }},
         {"NegativeLogLikelihoodLoss",
             [](Context &context) { return importLoss(context, OperatorKind::NegativeLogLikelihood); }},
-        {"LSTM", importRecurrent<OperatorKind::Lstm>}, {"GRU", importRecurrent<OperatorKind::Gru>},
-        {"RNN", importRecurrent<OperatorKind::Rnn>}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+        {"LSTM", needs<3, importRecurrent<OperatorKind::Lstm>>},
+        {"GRU", needs<3, importRecurrent<OperatorKind::Gru>>},
+        {"RNN", needs<3, importRecurrent<OperatorKind::Rnn>>}};
+    return kHandlers;
 }
 
 } // namespace planloom

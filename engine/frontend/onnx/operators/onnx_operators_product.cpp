@@ -2,7 +2,6 @@
 
 #include "engine/frontend/writer/emit_functions.h"
 
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -10,18 +9,15 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 Result<void> importMatMul(Context &context)
 {
-    TRY_VOID(context.require(2));
     return context.finish(OperatorKind::MatMul, {context.input(0), context.input(1)});
 }
 
 /// alpha * A' * B' + beta * C. A Linear where alpha and beta are 1, else a Linear with the steps around it.
 Result<void> importGemm(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const double alpha, context.real("alpha", 1.0));
     TRY(const double beta, context.real("beta", 1.0));
     TRY(const std::int64_t transposeA, context.integer("transA", 0));
@@ -77,12 +73,11 @@ Result<void> importEinsum(Context &context)
 
 } // namespace
 
-OnnxHandler findProductHandler(std::string_view type)
+const OnnxHandlers &onnxProductHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"MatMul", importMatMul}, {"Gemm", importGemm}, {"Einsum", importEinsum}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {
+        {"MatMul", needs<2, importMatMul>}, {"Gemm", needs<2, importGemm>}, {"Einsum", importEinsum}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 #include "engine/frontend/onnx/onnx_operators.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,7 +10,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 /// The numbers that a quantised type holds; nothing for types that are none.
 std::optional<std::pair<double, double>> limitsOf(DataType type)
@@ -81,7 +79,6 @@ Result<TensorId> spread(
 /// (x - zero point) * scale, in floats, which hold integers that halves do not.
 Result<void> importDequantizeLinear(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t block, context.integer("block_size", 0));
     TRY(const std::int64_t written, context.integer("output_dtype", 0));
     const Shape shape = context.shape(0);
@@ -125,7 +122,6 @@ Result<TensorId> quantized(Context &context, TensorId x, TensorId scale, TensorI
 
 Result<void> importQuantizeLinear(Context &context)
 {
-    TRY_VOID(context.require(2));
     TRY(const std::int64_t block, context.integer("block_size", 0));
     TRY(const std::int64_t written, context.integer("output_dtype", 0));
     TRY(const std::int64_t precision, context.integer("precision", 0));
@@ -206,7 +202,6 @@ Result<void> finishInteger(Context &context, TensorId y)
 /// (a, b, [zero of a], [zero of b]) -> int32
 Result<void> importMatMulInteger(Context &context)
 {
-    TRY_VOID(context.require(2));
     // Zero points of single numbers, or one for each row of a and each column of b.
     Shape rows = context.shape(0);
     Shape columns = context.shape(1);
@@ -243,7 +238,6 @@ Result<TensorId> dequantized(Context &context, std::size_t slot, const char *nam
 /// (a, scale, zero, b, scale, zero, scale of y, zero of y)
 Result<void> importQLinearMatMul(Context &context)
 {
-    TRY_VOID(context.require(8));
     Shape rows = context.shape(0);
     Shape columns = context.shape(3);
     if (rows.size() < 2 || columns.size() < 2)
@@ -263,14 +257,13 @@ Result<void> importQLinearMatMul(Context &context)
 
 } // namespace
 
-OnnxHandler findQuantizeHandler(std::string_view type)
+const OnnxHandlers &onnxQuantizeHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"DequantizeLinear", importDequantizeLinear}, {"QuantizeLinear", importQuantizeLinear},
-        {"DynamicQuantizeLinear", importDynamicQuantizeLinear}, {"MatMulInteger", importMatMulInteger},
-        {"QLinearMatMul", importQLinearMatMul}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {{"DequantizeLinear", needs<2, importDequantizeLinear>},
+        {"QuantizeLinear", needs<2, importQuantizeLinear>},
+        {"DynamicQuantizeLinear", importDynamicQuantizeLinear},
+        {"MatMulInteger", needs<2, importMatMulInteger>}, {"QLinearMatMul", needs<8, importQLinearMatMul>}};
+    return kHandlers;
 }
 
 } // namespace planloom

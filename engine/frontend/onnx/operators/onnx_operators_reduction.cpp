@@ -3,16 +3,13 @@
 #include "engine/frontend/writer/emit_functions.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <utility>
 
 namespace planloom {
 
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 
 /// What a reduction does to a single element: all that is left of it where it has no axes.
 Result<void> reduceNothing(Context &context, OperatorKind kind)
@@ -170,22 +167,21 @@ Result<void> importHardmax(Context &context)
 
 } // namespace
 
-OnnxHandler findReductionHandler(std::string_view type)
+const OnnxHandlers &onnxReductionHandlers()
 {
     using enum OperatorKind;
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"ReduceSum", importReduction<ReduceSum>}, {"ReduceMean", importReduction<ReduceMean>},
-        {"ReduceMax", importReduction<ReduceMax>}, {"ReduceMin", importReduction<ReduceMin>},
-        {"ReduceProd", importReduction<ReduceProd>}, {"ReduceL1", importReduction<ReduceL1>},
-        {"ReduceL2", importReduction<ReduceL2>}, {"ReduceLogSum", importReduction<ReduceLogSum>},
+    static const OnnxHandlers kHandlers = {{"ReduceSum", importReduction<ReduceSum>},
+        {"ReduceMean", importReduction<ReduceMean>}, {"ReduceMax", importReduction<ReduceMax>},
+        {"ReduceMin", importReduction<ReduceMin>}, {"ReduceProd", importReduction<ReduceProd>},
+        {"ReduceL1", importReduction<ReduceL1>}, {"ReduceL2", importReduction<ReduceL2>},
+        {"ReduceLogSum", importReduction<ReduceLogSum>},
         {"ReduceLogSumExp", importReduction<ReduceLogSumExp>},
         {"ReduceSumSquare", importReduction<ReduceSumSquare>}, {"ArgMax", importArgument<ArgMax>},
         {"ArgMin", importArgument<ArgMin>}, {"GlobalAveragePool", importGlobalAveragePool},
         {"GlobalMaxPool", importGlobalMaxPool}, {"GlobalLpPool", importGlobalLpPool},
         {"Softmax", importSoftmax<Softmax>}, {"LogSoftmax", importSoftmax<LogSoftmax>},
         {"Hardmax", importHardmax}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

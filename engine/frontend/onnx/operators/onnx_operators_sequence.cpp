@@ -5,7 +5,6 @@
 #include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -13,7 +12,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 using Sequence = std::vector<TensorId>;
 
 /// The sequence that input `slot` is. @return InvalidInput if it is none
@@ -157,16 +155,14 @@ Result<void> importConcatFromSequence(Context &context)
 
 } // namespace
 
-OnnxHandler findSequenceHandler(std::string_view type)
+const OnnxHandlers &onnxSequenceHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {
-        {"SequenceConstruct", importSequenceConstruct},
+    static const OnnxHandlers kHandlers = {{"SequenceConstruct", importSequenceConstruct},
         {"SequenceEmpty", [](Context &context) { return bindSequence(context, {}); }},
         {"SequenceAt", importSequenceAt}, {"SequenceInsert", importSequenceInsert},
         {"SequenceErase", importSequenceErase}, {"SequenceLength", importSequenceLength},
         {"SplitToSequence", importSplitToSequence}, {"ConcatFromSequence", importConcatFromSequence}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

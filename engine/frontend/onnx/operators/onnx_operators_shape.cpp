@@ -12,7 +12,6 @@ namespace planloom {
 namespace {
 
 using Context = OnnxNodeContext;
-using Handler = Result<void> (*)(Context &);
 using Integers = std::vector<std::int64_t>;
 
 /// What the node's value is, if it is stored as initializers are.
@@ -97,7 +96,6 @@ Result<void> importConstantOfShape(Context &context)
 
 Result<void> importShape(Context &context)
 {
-    TRY_VOID(context.require(1));
     const std::int64_t rank = context.rank(0);
     TRY(std::int64_t start, context.integer("start", 0));
     TRY(std::int64_t end, context.integer("end", rank));
@@ -113,7 +111,6 @@ Result<void> importShape(Context &context)
 
 Result<void> importSize(Context &context)
 {
-    TRY_VOID(context.require(1));
     const TensorId size = context.graph().addConstant(integerTensor({elementCount(context.shape(0))}, {}));
     context.graph().noteSizes(size, context.input(0), 0, context.shape(0).size());
     return context.bind(0, size);
@@ -121,7 +118,6 @@ Result<void> importSize(Context &context)
 
 Result<void> importRange(Context &context)
 {
-    TRY_VOID(context.require(3));
     Number numbers[3];
     const DataType type = context.type(0).dataType;
     for (std::size_t slot = 0; slot < 3; ++slot) {
@@ -177,7 +173,6 @@ Result<void> importWindow(Context &context)
 
 Result<void> importEyeLike(Context &context)
 {
-    TRY_VOID(context.require(1));
     TRY(const std::int64_t k, context.integer("k", 0));
     TensorType type = context.type(0);
     if (context.hasAttribute("dtype")) {
@@ -189,14 +184,12 @@ Result<void> importEyeLike(Context &context)
 
 Result<void> importNonZero(Context &context)
 {
-    TRY_VOID(context.require(1));
     return context.finish(emitNonZero(context.writer(), context.input(0)));
 }
 
 /// Picks what a condition says: a Gather.
 Result<void> importCompress(Context &context)
 {
-    TRY_VOID(context.require(2));
     TensorId x = context.input(0);
     std::int64_t axis = 0;
     if (context.hasAttribute("axis")) {
@@ -225,15 +218,15 @@ Result<void> importCompress(Context &context)
 
 } // namespace
 
-OnnxHandler findShapeHandler(std::string_view type)
+const OnnxHandlers &onnxShapeHandlers()
 {
-    static const std::map<std::string, Handler, std::less<>> kHandlers = {{"Constant", importConstant},
-        {"ConstantOfShape", importConstantOfShape}, {"Shape", importShape}, {"Size", importSize},
-        {"Range", importRange}, {"EyeLike", importEyeLike}, {"HannWindow", importWindow},
-        {"HammingWindow", importWindow}, {"BlackmanWindow", importWindow}, {"NonZero", importNonZero},
-        {"Compress", importCompress}};
-    const auto found = kHandlers.find(type);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const OnnxHandlers kHandlers = {{"Constant", importConstant},
+        {"ConstantOfShape", importConstantOfShape}, {"Shape", needs<1, importShape>},
+        {"Size", needs<1, importSize>}, {"Range", needs<3, importRange>},
+        {"EyeLike", needs<1, importEyeLike>}, {"HannWindow", importWindow}, {"HammingWindow", importWindow},
+        {"BlackmanWindow", importWindow}, {"NonZero", needs<1, importNonZero>},
+        {"Compress", needs<2, importCompress>}};
+    return kHandlers;
 }
 
 } // namespace planloom

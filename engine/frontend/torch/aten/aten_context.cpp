@@ -278,14 +278,21 @@ Result<void> AtenContext::keepUnknown(const std::string &reason)
     return writer().keepUnknown(target(), m_inputs, {}, reason);
 }
 
+AtenHandler findIn(const AtenHandlers &handlers, std::string_view name)
+{
+    const auto found = handlers.find(name);
+    return found == handlers.end() ? nullptr : found->second;
+}
+
 AtenHandler findAtenHandler(std::string_view name)
 {
-    for (const auto find : {findAtenElementwise, findAtenActivation, findAtenShape, findAtenMovement,
-             findAtenIndex, findAtenNetwork, findAtenNorm, findAtenReduction, findAtenFilling, findAtenLoss,
-             findAtenBag, findAtenDiagonal, findAtenDistance, findAtenMargin, findAtenOrder, findAtenPool,
-             findAtenQuantize, findAtenSequence, findAtenSpecial, findAtenScatter, findAtenWindow,
-             findAtenFourier, findAtenMakingComplex}) {
-        if (const AtenHandler handler = find(name))
+    for (const auto handlers : {atenElementwiseHandlers, atenActivationHandlers, atenShapeHandlers,
+             atenMovementHandlers, atenIndexHandlers, atenNetworkHandlers, atenNormHandlers,
+             atenReductionHandlers, atenFillingHandlers, atenLossHandlers, atenBagHandlers,
+             atenDiagonalHandlers, atenDistanceHandlers, atenMarginHandlers, atenOrderHandlers,
+             atenPoolHandlers, atenQuantizeHandlers, atenSequenceHandlers, atenSpecialHandlers,
+             atenScatterHandlers, atenWindowHandlers, atenFourierHandlers, atenMakingComplexHandlers}) {
+        if (const AtenHandler handler = findIn(handlers(), name))
             return handler;
     }
     return nullptr;

@@ -122,6 +122,13 @@ private:
     AtenContext &m_context;
 };
 
+/// The handler of an operator that is written as a formula: `write(context, f)`.
+template<auto write> Result<void> formula(AtenContext &context)
+{
+    AtenFormula f(context);
+    return write(context, f);
+}
+
 /// The mean or sum of all elements, or each of them, as argument "reduction" says, as result 0.
 Result<void> finishAtenLoss(AtenContext &context, AtenTerm each);
 

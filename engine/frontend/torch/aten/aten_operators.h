@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -139,35 +140,38 @@ inline DataType floatingTypeOf(DataType type)
 }
 
 using AtenHandler = Result<void> (*)(AtenContext &);
-/// The handler of an operator by its name without overload ("linear"), by file; null if it is not there.
-AtenHandler findAtenActivation(std::string_view name);
-AtenHandler findAtenBag(std::string_view name);
-AtenHandler findAtenDiagonal(std::string_view name);
-AtenHandler findAtenDistance(std::string_view name);
-AtenHandler findAtenElementwise(std::string_view name);
-AtenHandler findAtenFilling(std::string_view name);
-AtenHandler findAtenFourier(std::string_view name);
-AtenHandler findAtenIndex(std::string_view name);
-AtenHandler findAtenLoss(std::string_view name);
-AtenHandler findAtenMargin(std::string_view name);
-AtenHandler findAtenMovement(std::string_view name);
-AtenHandler findAtenNetwork(std::string_view name);
-AtenHandler findAtenNorm(std::string_view name);
-AtenHandler findAtenOrder(std::string_view name);
-AtenHandler findAtenPool(std::string_view name);
-AtenHandler findAtenQuantize(std::string_view name);
-AtenHandler findAtenReduction(std::string_view name);
-AtenHandler findAtenScatter(std::string_view name);
-AtenHandler findAtenSequence(std::string_view name);
-AtenHandler findAtenShape(std::string_view name);
-AtenHandler findAtenSpecial(std::string_view name);
-AtenHandler findAtenWindow(std::string_view name);
+/// Handlers by the names of their operators without overload ("linear"), by file.
+using AtenHandlers = std::map<std::string, AtenHandler, std::less<>>;
+const AtenHandlers &atenActivationHandlers();
+const AtenHandlers &atenBagHandlers();
+const AtenHandlers &atenDiagonalHandlers();
+const AtenHandlers &atenDistanceHandlers();
+const AtenHandlers &atenElementwiseHandlers();
+const AtenHandlers &atenFillingHandlers();
+const AtenHandlers &atenFourierHandlers();
+const AtenHandlers &atenIndexHandlers();
+const AtenHandlers &atenLossHandlers();
+const AtenHandlers &atenMarginHandlers();
+const AtenHandlers &atenMovementHandlers();
+const AtenHandlers &atenNetworkHandlers();
+const AtenHandlers &atenNormHandlers();
+const AtenHandlers &atenOrderHandlers();
+const AtenHandlers &atenPoolHandlers();
+const AtenHandlers &atenQuantizeHandlers();
+const AtenHandlers &atenReductionHandlers();
+const AtenHandlers &atenScatterHandlers();
+const AtenHandlers &atenSequenceHandlers();
+const AtenHandlers &atenShapeHandlers();
+const AtenHandlers &atenSpecialHandlers();
+const AtenHandlers &atenWindowHandlers();
 /// Of operators that make complex numbers of real ones.
-AtenHandler findAtenMakingComplex(std::string_view name);
-/// Of operators some of whose arguments are complex (`AtenContext::isComplex`).
+const AtenHandlers &atenMakingComplexHandlers();
+/// Null if it is not among them.
+AtenHandler findIn(const AtenHandlers &handlers, std::string_view name);
+/// The handler of an operator some of whose arguments are complex (`AtenContext::isComplex`).
 AtenHandler findAtenComplex(std::string_view name);
 
-/// The handler of any of them, of real arguments.
+/// The handler of any of them, of real arguments; null if there is none.
 AtenHandler findAtenHandler(std::string_view name);
 
 /// True for operators whose result PyTorch lets share memory with their first argument: what is written into

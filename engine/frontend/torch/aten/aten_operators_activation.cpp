@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -64,9 +63,8 @@ Result<void> atenGelu(AtenContext &context)
 }
 
 /// log(1 + exp(beta x)) / beta; where beta x is above the threshold, x itself.
-Result<void> atenSoftplus(AtenContext &context)
+Result<void> atenSoftplus(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const double beta, context.real("beta", 1));
     TRY(const double threshold, context.real("threshold", 20));
@@ -208,18 +206,17 @@ Result<void> atenRelu6(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenActivation(std::string_view name)
+const AtenHandlers &atenActivationHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"rsqrt", atenRsqrt},
+    static const AtenHandlers kHandlers = {{"rsqrt", atenRsqrt},
         {"log2", [](AtenContext &context) { return atenLogBase(context, 2); }},
         {"log10", [](AtenContext &context) { return atenLogBase(context, 10); }}, {"log1p", atenLog1p},
-        {"expm1", atenExpm1}, {"exp2", atenExp2}, {"gelu", atenGelu}, {"softplus", atenSoftplus},
+        {"expm1", atenExpm1}, {"exp2", atenExp2}, {"gelu", atenGelu}, {"softplus", formula<atenSoftplus>},
         {"log_sigmoid", atenLogSigmoid}, {"elu", atenElu}, {"selu", atenSelu}, {"celu", atenCelu},
         {"leaky_relu", atenLeakyRelu}, {"hardsigmoid", atenHardSigmoid}, {"prelu", atenPrelu},
         {"_prelu_kernel", atenPrelu}, {"glu", atenGlu}, {"clamp", atenClamp}, {"clip", atenClamp},
         {"clamp_min", atenClamp}, {"clamp_max", atenClamp}, {"hardtanh", atenHardTanh}, {"relu6", atenRelu6}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

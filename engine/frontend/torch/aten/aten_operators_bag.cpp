@@ -3,7 +3,6 @@
 #include "engine/frontend/writer/tensor_values.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -35,9 +34,8 @@ Result<std::size_t> alikeDimensions(AtenContext &context, const Shape &shape, Te
 
 /// x where a mask is false, and where it is true the elements of a source, one after the other. Where the
 /// mask is the same for all elements of a row, whole rows are picked, by how many are true before them.
-Result<void> maskedScatter(AtenContext &context)
+Result<void> maskedScatter(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(TensorId x, context.tensor("self"));
     TRY(TensorId mask, context.tensor("mask"));
     TRY(TensorId source, context.tensor("source"));
@@ -85,9 +83,8 @@ Made dividedByFrequency(AtenFormula &f, TensorId table, TensorId indices, Tensor
 }
 
 /// A row of padding gets no gradient.
-Result<void> atenEmbedding(AtenContext &context)
+Result<void> atenEmbedding(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId table, context.tensor("weight"));
     TRY(const TensorId indices, context.tensor("indices"));
     TRY(const std::int64_t padding, context.integer("padding_idx", -1));
@@ -107,10 +104,9 @@ Result<void> atenEmbedding(AtenContext &context)
 }
 
 /// The table with rows that are read scaled down to a norm, where theirs is larger: no part of derivatives.
-Result<void> embeddingRenorm(AtenContext &context)
+Result<void> embeddingRenorm(AtenContext &context, AtenFormula &f)
 {
     constexpr double kEpsilon = 1e-7; // PyTorch's
-    AtenFormula f(context);
     TRY(const TensorId table, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("indices"));
     TRY(const double most, context.real("max_norm", 1));
@@ -240,9 +236,8 @@ Made largestOfBags(AtenFormula &f, const Bags &bags, TensorId rows, TensorId kep
     return f.where(f.greater(largest, least), largest, 0.0);
 }
 
-Result<void> embeddingBag(AtenContext &context)
+Result<void> embeddingBag(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Bags bags, bagsOf(context));
     for (std::size_t slot = 1; slot < context.resultCount(); ++slot) {
         if (context.wants(slot))
@@ -283,14 +278,13 @@ Result<void> embeddingBag(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenBag(std::string_view name)
+const AtenHandlers &atenBagHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"masked_scatter", maskedScatter}, {"embedding", atenEmbedding},
-        {"embedding_renorm", embeddingRenorm}, {"embedding_bag", embeddingBag},
-        {"_embedding_bag", embeddingBag}, {"_embedding_bag_forward_only", embeddingBag}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"masked_scatter", formula<maskedScatter>},
+        {"embedding", formula<atenEmbedding>}, {"embedding_renorm", formula<embeddingRenorm>},
+        {"embedding_bag", formula<embeddingBag>}, {"_embedding_bag", formula<embeddingBag>},
+        {"_embedding_bag_forward_only", formula<embeddingBag>}};
+    return kHandlers;
 }
 
 } // namespace planloom

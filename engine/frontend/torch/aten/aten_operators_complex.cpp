@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -487,32 +486,29 @@ Result<void> complexLinear(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenMakingComplex(std::string_view name)
+const AtenHandlers &atenMakingComplexHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"view_as_complex", viewAsComplex}, {"view_as_complex_copy", viewAsComplex}, {"complex", complexOf},
-        {"polar", complexOfPolar}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"view_as_complex", viewAsComplex},
+        {"view_as_complex_copy", viewAsComplex}, {"complex", complexOf}, {"polar", complexOfPolar}};
+    return kHandlers;
 }
 
 AtenHandler findAtenComplex(std::string_view name)
 {
     using enum OperatorKind;
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"view_as_real", viewAsReal},
-        {"view_as_real_copy", viewAsReal}, {"real", takePart<ComplexPart::Real>},
-        {"imag", takePart<ComplexPart::Imaginary>}, {"conj", complexConjugate}, {"_conj", complexConjugate},
-        {"conj_physical", complexConjugate}, {"_conj_physical", complexConjugate},
-        {"_conj_copy", complexConjugate}, {"resolve_conj", unchangedComplex},
-        {"resolve_neg", unchangedComplex}, {"to", complexConverted}, {"_to_copy", complexConverted},
-        {"type_as", complexConverted}, {"ones", complexOnes}, {"ones_like", complexOnes},
-        {"new_ones", complexOnes}, {"add", complexSum<Add>}, {"sub", complexSum<Sub>},
-        {"subtract", complexSum<Sub>}, {"rsub", complexSum<Sub, true>}, {"mul", complexProduct},
-        {"multiply", complexProduct}, {"div", complexQuotient}, {"divide", complexQuotient},
-        {"true_divide", complexQuotient}, {"reciprocal", complexFixedPower<-1, 1>}, {"abs", complexAbsolute},
-        {"absolute", complexAbsolute}, {"sgn", complexSign}, {"angle", complexAngle},
-        {"exp", complexExponential}, {"log", complexLogarithm}, {"pow", complexPower},
-        {"square", complexFixedPower<2, 1>}, {"sqrt", complexFixedPower<1, 2>},
+    static const AtenHandlers kHandlers = {{"view_as_real", viewAsReal}, {"view_as_real_copy", viewAsReal},
+        {"real", takePart<ComplexPart::Real>}, {"imag", takePart<ComplexPart::Imaginary>},
+        {"conj", complexConjugate}, {"_conj", complexConjugate}, {"conj_physical", complexConjugate},
+        {"_conj_physical", complexConjugate}, {"_conj_copy", complexConjugate},
+        {"resolve_conj", unchangedComplex}, {"resolve_neg", unchangedComplex}, {"to", complexConverted},
+        {"_to_copy", complexConverted}, {"type_as", complexConverted}, {"ones", complexOnes},
+        {"ones_like", complexOnes}, {"new_ones", complexOnes}, {"add", complexSum<Add>},
+        {"sub", complexSum<Sub>}, {"subtract", complexSum<Sub>}, {"rsub", complexSum<Sub, true>},
+        {"mul", complexProduct}, {"multiply", complexProduct}, {"div", complexQuotient},
+        {"divide", complexQuotient}, {"true_divide", complexQuotient},
+        {"reciprocal", complexFixedPower<-1, 1>}, {"abs", complexAbsolute}, {"absolute", complexAbsolute},
+        {"sgn", complexSign}, {"angle", complexAngle}, {"exp", complexExponential}, {"log", complexLogarithm},
+        {"pow", complexPower}, {"square", complexFixedPower<2, 1>}, {"sqrt", complexFixedPower<1, 2>},
         {"rsqrt", complexFixedPower<-1, 2>}, {"eq", complexEquality<false>}, {"ne", complexEquality<true>},
         {"matmul", complexMatrixProduct}, {"mm", complexMatrixProduct}, {"bmm", complexMatrixProduct},
         {"mv", complexMatrixProduct}, {"outer", complexMatrixProduct},
@@ -521,12 +517,9 @@ AtenHandler findAtenComplex(std::string_view name)
                 return complexBilinear(context, "self", context.given("tensor") ? "tensor" : "vec2");
             }},
         {"einsum", complexEinsum}, {"linear", complexLinear}};
-    const auto found = kHandlers.find(name);
-    if (found != kHandlers.end())
-        return found->second;
-    if (isAtenByPart(name))
-        return partByPart;
-    return findAtenFourier(name);
+    if (const AtenHandler handler = findIn(kHandlers, name))
+        return handler;
+    return isAtenByPart(name) ? partByPart : findIn(atenFourierHandlers(), name);
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 #include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -51,9 +50,8 @@ Result<void> atenDiagonal(AtenContext &context)
     return context.bind(0, y);
 }
 
-Result<void> atenTrace(AtenContext &context)
+Result<void> atenTrace(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     if (context.rankOf(x) != 2)
         return context.invalid("a trace is of a matrix, not of " + toString(context.shapeOf(x)));
@@ -108,9 +106,8 @@ Result<void> atenDiag(AtenContext &context)
 }
 
 /// Matrices along the diagonal of one, among zeros; a vector is a row.
-Result<void> blockDiagonal(AtenContext &context)
+Result<void> blockDiagonal(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto blocks, context.tensors("tensors"));
     std::vector<Shape> shapes;
     std::int64_t columns = 0;
@@ -134,13 +131,12 @@ Result<void> blockDiagonal(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenDiagonal(std::string_view name)
+const AtenHandlers &atenDiagonalHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"diagonal", atenDiagonal},
-        {"diagonal_copy", atenDiagonal}, {"trace", atenTrace}, {"diag_embed", diagonalEmbedding},
-        {"diag", atenDiag}, {"block_diag", blockDiagonal}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"diagonal", atenDiagonal}, {"diagonal_copy", atenDiagonal},
+        {"trace", formula<atenTrace>}, {"diag_embed", diagonalEmbedding}, {"diag", atenDiag},
+        {"block_diag", formula<blockDiagonal>}};
+    return kHandlers;
 }
 
 } // namespace planloom

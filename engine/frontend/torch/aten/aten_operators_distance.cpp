@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 
 namespace planloom {
@@ -128,9 +127,8 @@ Result<void> atenLinalgNorm(AtenContext &context)
     return atenNorm(context);
 }
 
-Result<void> frobeniusNorm(AtenContext &context)
+Result<void> frobeniusNorm(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Normed normed, normedOf(context, allAxes(context)));
     return f.finish(normOf(f, normed.x, 2, normed.axes, normed.keeps));
 }
@@ -147,9 +145,8 @@ Axes axesExcept(std::int64_t rank, std::int64_t axis)
 }
 
 /// v scaled to the norms g. Dimension -1 means one norm of all.
-Result<void> weightNorm(AtenContext &context)
+Result<void> weightNorm(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId v, context.tensor("v"));
     TRY(const TensorId g, context.tensor("g"));
     TRY(const std::int64_t axis, context.integer("dim", 0));
@@ -159,9 +156,8 @@ Result<void> weightNorm(AtenContext &context)
     return f.finish(f.mul(v, f.div(g, norm)));
 }
 
-Result<void> normExceptDimension(AtenContext &context)
+Result<void> normExceptDimension(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId v, context.tensor("v"));
     TRY(const double p, context.real("pow", 2));
     TRY(const std::int64_t axis, context.integer("dim", 0));
@@ -169,10 +165,9 @@ Result<void> normExceptDimension(AtenContext &context)
 }
 
 /// Parts along a dimension, scaled down to a norm where theirs is larger.
-Result<void> atenRenorm(AtenContext &context)
+Result<void> atenRenorm(AtenContext &context, AtenFormula &f)
 {
     constexpr double kEpsilon = 1e-7; // PyTorch's
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const double p, context.real("p", 2));
     TRY(const double most, context.real("maxnorm", 1));
@@ -191,9 +186,8 @@ Made pairDistance(AtenFormula &f, TensorId a, TensorId b, double p, double epsil
     return normOf(f, difference, p, {f.rankOf(difference) - 1}, keeps);
 }
 
-Result<void> pairwiseDistance(AtenContext &context)
+Result<void> pairwiseDistance(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("x1"));
     TRY(const TensorId b, context.tensor("x2"));
     TRY(const double p, context.real("p", 2));
@@ -222,11 +216,10 @@ Made distancesByProduct(AtenFormula &f, TensorId a, TensorId b)
 
 /// Distances of all rows of one matrix to all of another, [.. p m], [.. r m] -> [.. p r]. Where PyTorch finds
 /// Euclidean ones by a product, so is done here: else all differences are in memory.
-Result<void> crossDistance(AtenContext &context)
+Result<void> crossDistance(AtenContext &context, AtenFormula &f)
 {
     constexpr std::int64_t kNeverByProduct = 2; // of "compute_mode"
     constexpr std::int64_t kRowsForProduct = 25;
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("x1"));
     TRY(const TensorId b, context.tensor("x2"));
     TRY(const double p, context.real("p", 2));
@@ -244,18 +237,16 @@ Result<void> crossDistance(AtenContext &context)
     return f.finish(normOf(f, difference, p, {context.rankOf(difference) - 1}));
 }
 
-Result<void> euclideanDistance(AtenContext &context)
+Result<void> euclideanDistance(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("x1"));
     TRY(const TensorId b, context.tensor("x2"));
     return f.finish(distancesByProduct(f, a, b));
 }
 
 /// Distances of every two rows of a matrix, each pair once.
-Result<void> distancesWithin(AtenContext &context)
+Result<void> distancesWithin(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const double p, context.real("p", 2));
     if (context.rankOf(x) != 2)
@@ -276,9 +267,8 @@ Result<void> distancesWithin(AtenContext &context)
 }
 
 /// The norm of the difference of two tensors.
-Result<void> atenDist(AtenContext &context)
+Result<void> atenDist(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("self"));
     TRY(const TensorId b, context.tensor("other"));
     TRY(const double p, context.real("p", 2));
@@ -287,9 +277,8 @@ Result<void> atenDist(AtenContext &context)
 }
 
 /// The cosine of the angle between rows; norms count as `eps` at least, and as themselves in derivatives.
-Result<void> cosineSimilarity(AtenContext &context)
+Result<void> cosineSimilarity(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("x1"));
     TRY(const TensorId b, context.tensor("x2"));
     TRY(const double epsilon, context.real("eps", 1e-8));
@@ -307,10 +296,9 @@ Result<void> cosineSimilarity(AtenContext &context)
 // --- losses of distances -----------------------------------------------------------------------------------
 
 /// 1 - cosine of what belongs together, and the cosine above the margin of what does not.
-Result<void> cosineEmbeddingLoss(AtenContext &context)
+Result<void> cosineEmbeddingLoss(AtenContext &context, AtenFormula &f)
 {
     constexpr double kEpsilon = 1e-12; // PyTorch's
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("input1"));
     TRY(const TensorId b, context.tensor("input2"));
     TRY(const TensorId target, context.tensor("target"));
@@ -327,9 +315,8 @@ Result<void> cosineEmbeddingLoss(AtenContext &context)
 }
 
 /// max(0, margin + distance to the positive - distance to the negative)
-Result<void> tripletLoss(AtenContext &context)
+Result<void> tripletLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId anchor, context.tensor("anchor"));
     TRY(const TensorId positive, context.tensor("positive"));
     TRY(const TensorId negative, context.tensor("negative"));
@@ -347,19 +334,20 @@ Result<void> tripletLoss(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenDistance(std::string_view name)
+const AtenHandlers &atenDistanceHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"norm", atenNorm},
-        {"linalg_vector_norm", atenNorm}, {"linalg_norm", atenLinalgNorm},
-        {"linalg_matrix_norm", atenMatrixNorm}, {"frobenius_norm", frobeniusNorm},
-        {"_weight_norm", weightNorm}, {"_weight_norm_interface", weightNorm},
-        {"norm_except_dim", normExceptDimension}, {"renorm", atenRenorm},
-        {"pairwise_distance", pairwiseDistance}, {"cdist", crossDistance}, {"_cdist_forward", crossDistance},
-        {"_euclidean_dist", euclideanDistance}, {"pdist", distancesWithin},
-        {"_pdist_forward", distancesWithin}, {"dist", atenDist}, {"cosine_similarity", cosineSimilarity},
-        {"cosine_embedding_loss", cosineEmbeddingLoss}, {"triplet_margin_loss", tripletLoss}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"norm", atenNorm}, {"linalg_vector_norm", atenNorm},
+        {"linalg_norm", atenLinalgNorm}, {"linalg_matrix_norm", atenMatrixNorm},
+        {"frobenius_norm", formula<frobeniusNorm>}, {"_weight_norm", formula<weightNorm>},
+        {"_weight_norm_interface", formula<weightNorm>}, {"norm_except_dim", formula<normExceptDimension>},
+        {"renorm", formula<atenRenorm>}, {"pairwise_distance", formula<pairwiseDistance>},
+        {"cdist", formula<crossDistance>}, {"_cdist_forward", formula<crossDistance>},
+        {"_euclidean_dist", formula<euclideanDistance>}, {"pdist", formula<distancesWithin>},
+        {"_pdist_forward", formula<distancesWithin>}, {"dist", formula<atenDist>},
+        {"cosine_similarity", formula<cosineSimilarity>},
+        {"cosine_embedding_loss", formula<cosineEmbeddingLoss>},
+        {"triplet_margin_loss", formula<tripletLoss>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -360,20 +359,20 @@ Result<void> nativeDropout(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenElementwise(std::string_view name)
+const AtenHandlers &atenElementwiseHandlers()
 {
     using enum OperatorKind;
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"abs", sameFunction<Abs>},
-        {"absolute", sameFunction<Abs>}, {"neg", sameFunction<Neg>}, {"relu", sameFunction<Relu>},
-        {"silu", sameFunction<Silu>}, {"mish", sameFunction<Mish>}, {"hardswish", sameFunction<HardSwish>},
-        {"isnan", sameFunction<IsNaN>}, {"isinf", sameFunction<IsInf>}, {"acos", floatFunction<Acos>},
-        {"acosh", floatFunction<Acosh>}, {"asin", floatFunction<Asin>}, {"asinh", floatFunction<Asinh>},
-        {"atan", floatFunction<Atan>}, {"atanh", floatFunction<Atanh>}, {"cos", floatFunction<Cos>},
-        {"cosh", floatFunction<Cosh>}, {"erf", floatFunction<Erf>}, {"exp", floatFunction<Exp>},
-        {"log", floatFunction<Log>}, {"reciprocal", floatFunction<Reciprocal>},
-        {"sigmoid", floatFunction<Sigmoid>}, {"sin", floatFunction<Sin>}, {"sinh", floatFunction<Sinh>},
-        {"softsign", floatFunction<Softsign>}, {"sqrt", floatFunction<Sqrt>}, {"tan", floatFunction<Tan>},
-        {"tanh", floatFunction<Tanh>}, {"ceil", roundingFunction<Ceil>}, {"floor", roundingFunction<Floor>},
+    static const AtenHandlers kHandlers = {{"abs", sameFunction<Abs>}, {"absolute", sameFunction<Abs>},
+        {"neg", sameFunction<Neg>}, {"relu", sameFunction<Relu>}, {"silu", sameFunction<Silu>},
+        {"mish", sameFunction<Mish>}, {"hardswish", sameFunction<HardSwish>}, {"isnan", sameFunction<IsNaN>},
+        {"isinf", sameFunction<IsInf>}, {"acos", floatFunction<Acos>}, {"acosh", floatFunction<Acosh>},
+        {"asin", floatFunction<Asin>}, {"asinh", floatFunction<Asinh>}, {"atan", floatFunction<Atan>},
+        {"atanh", floatFunction<Atanh>}, {"cos", floatFunction<Cos>}, {"cosh", floatFunction<Cosh>},
+        {"erf", floatFunction<Erf>}, {"exp", floatFunction<Exp>}, {"log", floatFunction<Log>},
+        {"reciprocal", floatFunction<Reciprocal>}, {"sigmoid", floatFunction<Sigmoid>},
+        {"sin", floatFunction<Sin>}, {"sinh", floatFunction<Sinh>}, {"softsign", floatFunction<Softsign>},
+        {"sqrt", floatFunction<Sqrt>}, {"tan", floatFunction<Tan>}, {"tanh", floatFunction<Tanh>},
+        {"ceil", roundingFunction<Ceil>}, {"floor", roundingFunction<Floor>},
         {"round", roundingFunction<Round>}, {"sign", roundingFunction<Sign>}, {"sgn", roundingFunction<Sign>},
         {"alias", unchanged}, {"clone", unchanged}, {"contiguous", unchanged}, {"lift_fresh", unchanged},
         {"lift_fresh_copy", unchanged}, {"positive", unchanged}, {"real", unchanged}, {"conj", unchanged},
@@ -402,8 +401,7 @@ AtenHandler findAtenElementwise(std::string_view name)
         {"type_as", castToType}, {"dropout", atenDropout}, {"native_dropout", nativeDropout},
         {"feature_dropout", featureDropout}, {"alpha_dropout", alphaDropout},
         {"feature_alpha_dropout", alphaDropout}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -1,8 +1,6 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
 #include <cmath>
-#include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -138,10 +136,9 @@ Result<void> random(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenFilling(std::string_view name)
+const AtenHandlers &atenFillingHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"full", atenFull},
-        {"zeros", atenZeros},
+    static const AtenHandlers kHandlers = {{"full", atenFull}, {"zeros", atenZeros},
         {"ones", [](AtenContext &context) { return filledBy(context, AtenValue(1.0), DataType::Float32); }},
         {"empty", atenZeros}, {"full_like", fullLike}, {"new_full", fullLike}, {"zeros_like", zerosLike},
         {"new_zeros", zerosLike}, {"empty_like", zerosLike}, {"new_empty", zerosLike},
@@ -152,8 +149,7 @@ AtenHandler findAtenFilling(std::string_view name)
         {"_functional_assert_async", nothing}, {"rand", random}, {"rand_like", random}, {"randn", random},
         {"randn_like", random}, {"randint", random}, {"bernoulli", random}, {"normal", random},
         {"uniform", random}, {"randperm", random}, {"multinomial", random}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -534,22 +533,21 @@ Result<void> fromShortTime(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenFourier(std::string_view name)
+const AtenHandlers &atenFourierHandlers()
 {
     using enum Spectrum;
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"fft_fft", fourier<1, Whole, false>}, {"fft_ifft", fourier<1, Whole, true>},
-        {"fft_rfft", fourier<1, HalfOfReal, false>}, {"fft_irfft", fourier<1, RealOfHalf, true>},
-        {"fft_fft2", fourier<2, Whole, false>}, {"fft_ifft2", fourier<2, Whole, true>},
-        {"fft_rfft2", fourier<2, HalfOfReal, false>}, {"fft_irfft2", fourier<2, RealOfHalf, true>},
-        {"fft_fftn", fourier<0, Whole, false>}, {"fft_ifftn", fourier<0, Whole, true>},
-        {"fft_rfftn", fourier<0, HalfOfReal, false>}, {"fft_irfftn", fourier<0, RealOfHalf, true>},
-        {"fft_hfft", hermitian}, {"fft_ihfft", fourier<1, HalfOfReal, true>},
-        {"fft_fftshift", shifted<false>}, {"fft_ifftshift", shifted<true>},
-        {"_fft_r2c", coreFourier<HalfOfReal>}, {"_fft_c2r", coreFourier<RealOfHalf>},
-        {"_fft_c2c", coreFourier<Whole>}, {"stft", shortTime}, {"istft", fromShortTime}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"fft_fft", fourier<1, Whole, false>},
+        {"fft_ifft", fourier<1, Whole, true>}, {"fft_rfft", fourier<1, HalfOfReal, false>},
+        {"fft_irfft", fourier<1, RealOfHalf, true>}, {"fft_fft2", fourier<2, Whole, false>},
+        {"fft_ifft2", fourier<2, Whole, true>}, {"fft_rfft2", fourier<2, HalfOfReal, false>},
+        {"fft_irfft2", fourier<2, RealOfHalf, true>}, {"fft_fftn", fourier<0, Whole, false>},
+        {"fft_ifftn", fourier<0, Whole, true>}, {"fft_rfftn", fourier<0, HalfOfReal, false>},
+        {"fft_irfftn", fourier<0, RealOfHalf, true>}, {"fft_hfft", hermitian},
+        {"fft_ihfft", fourier<1, HalfOfReal, true>}, {"fft_fftshift", shifted<false>},
+        {"fft_ifftshift", shifted<true>}, {"_fft_r2c", coreFourier<HalfOfReal>},
+        {"_fft_c2r", coreFourier<RealOfHalf>}, {"_fft_c2c", coreFourier<Whole>}, {"stft", shortTime},
+        {"istft", fromShortTime}};
+    return kHandlers;
 }
 
 } // namespace planloom

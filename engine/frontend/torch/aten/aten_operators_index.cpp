@@ -1,7 +1,6 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -316,16 +315,15 @@ Result<void> pixelUnshuffle(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenIndex(std::string_view name)
+const AtenHandlers &atenIndexHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"gather", atenGather},
-        {"index_select", indexSelect}, {"index", atenIndex}, {"_unsafe_index", atenIndex},
-        {"index_put", indexPut}, {"_unsafe_index_put", indexPut}, {"nonzero", atenNonZero},
-        {"masked_select", maskedSelect}, {"tril", triangle<false>}, {"triu", triangle<true>},
-        {"one_hot", atenOneHot}, {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
+    static const AtenHandlers kHandlers = {{"gather", atenGather}, {"index_select", indexSelect},
+        {"index", atenIndex}, {"_unsafe_index", atenIndex}, {"index_put", indexPut},
+        {"_unsafe_index_put", indexPut}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
+        {"tril", triangle<false>}, {"triu", triangle<true>}, {"one_hot", atenOneHot},
+        {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
         {"channel_shuffle", channelShuffle}, {"native_channel_shuffle", channelShuffle}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -1,6 +1,5 @@
 #include "engine/frontend/torch/aten/aten_formula.h"
 
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -237,9 +236,9 @@ Result<void> atenDivergence(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenLoss(std::string_view name)
+const AtenHandlers &atenLossHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
+    static const AtenHandlers kHandlers = {
         {"cross_entropy_loss",
             [](AtenContext &context) { return classLoss(context, OperatorKind::CrossEntropy); }},
         {"nll_loss", atenLikelihood}, {"nll_loss2d", atenLikelihood}, {"nll_loss_nd", atenLikelihood},
@@ -249,8 +248,7 @@ AtenHandler findAtenLoss(std::string_view name)
         {"huber_loss", [](AtenContext &context) { return boundedError(context, "delta", false); }},
         {"binary_cross_entropy_with_logits", atenBinaryLogits}, {"binary_cross_entropy", atenBinaryEntropy},
         {"kl_div", atenDivergence}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,8 +2,6 @@
 #include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <cmath>
-#include <map>
-#include <utility>
 
 namespace planloom {
 
@@ -12,9 +10,8 @@ namespace {
 using Made = AtenFormula::Made;
 
 /// max(0, margin - target (a - b))
-Result<void> rankingLoss(AtenContext &context)
+Result<void> rankingLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("input1"));
     TRY(const TensorId b, context.tensor("input2"));
     TRY(const TensorId target, context.tensor("target"));
@@ -24,9 +21,8 @@ Result<void> rankingLoss(AtenContext &context)
 }
 
 /// x where the target is 1, and max(0, margin - x) where it is -1; both of any other target.
-Result<void> hingeLoss(AtenContext &context)
+Result<void> hingeLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const double margin, context.real("margin", 1));
@@ -36,9 +32,8 @@ Result<void> hingeLoss(AtenContext &context)
 }
 
 /// log(1 + exp(-target x))
-Result<void> softMarginLoss(AtenContext &context)
+Result<void> softMarginLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     const auto agreement = f.of(OperatorKind::Neg, f.mul(target, x));
@@ -63,9 +58,8 @@ Result<void> finishItems(AtenContext &context, const Made &each, bool single)
 }
 
 /// Of each item, the mean over classes other than its own of max(0, margin - own score + score)^p.
-Result<void> multiMarginLoss(AtenContext &context)
+Result<void> multiMarginLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(TensorId scores, context.tensor("self"));
     TRY(TensorId labels, context.tensor("target"));
     TRY(const TensorId weights, context.optionalTensor("weight"));
@@ -91,9 +85,8 @@ Result<void> multiMarginLoss(AtenContext &context)
 
 /// Labels are listed up to the first -1: of each item, the sum over listed labels y and unlisted classes c of
 /// max(0, 1 - score y + score c), divided by the number of classes.
-Result<void> multiLabelMarginLoss(AtenContext &context)
+Result<void> multiLabelMarginLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(TensorId scores, context.tensor("self"));
     TRY(TensorId labels, context.tensor("target"));
     bool single = false;
@@ -115,9 +108,8 @@ Result<void> multiLabelMarginLoss(AtenContext &context)
 }
 
 /// exp(x) - target x, or x - target log(x + epsilon); `full` adds Stirling's formula for log(target!).
-Result<void> poissonLoss(AtenContext &context)
+Result<void> poissonLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("input"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const bool logarithms, context.flag("log_input", true));
@@ -137,15 +129,15 @@ Result<void> poissonLoss(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenMargin(std::string_view name)
+const AtenHandlers &atenMarginHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"margin_ranking_loss", rankingLoss}, {"hinge_embedding_loss", hingeLoss},
-        {"soft_margin_loss", softMarginLoss}, {"multi_margin_loss", multiMarginLoss},
-        {"multilabel_margin_loss", multiLabelMarginLoss},
-        {"multilabel_margin_loss_forward", multiLabelMarginLoss}, {"poisson_nll_loss", poissonLoss}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"margin_ranking_loss", formula<rankingLoss>},
+        {"hinge_embedding_loss", formula<hingeLoss>}, {"soft_margin_loss", formula<softMarginLoss>},
+        {"multi_margin_loss", formula<multiMarginLoss>},
+        {"multilabel_margin_loss", formula<multiLabelMarginLoss>},
+        {"multilabel_margin_loss_forward", formula<multiLabelMarginLoss>},
+        {"poisson_nll_loss", formula<poissonLoss>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace planloom {
@@ -297,20 +296,18 @@ Result<void> replicationPad(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenMovement(std::string_view name)
+const AtenHandlers &atenMovementHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"cat", atenCat},
-        {"concat", atenCat}, {"concatenate", atenCat}, {"stack", atenStack}, {"split", atenSplit},
-        {"split_with_sizes", atenSplit}, {"split_with_sizes_copy", atenSplit}, {"chunk", atenChunk},
-        {"unbind", atenUnbind}, {"slice", atenSlice}, {"slice_copy", atenSlice}, {"narrow", atenNarrow},
-        {"diff", atenDiff}, {"select", atenSelect}, {"select_copy", atenSelect},
-        {"slice_scatter", sliceScatter}, {"select_scatter", selectScatter}, {"pad", atenPad},
-        {"constant_pad_nd", constantPad}, {"reflection_pad1d", reflectionPad},
-        {"reflection_pad2d", reflectionPad}, {"reflection_pad3d", reflectionPad},
-        {"replication_pad1d", replicationPad}, {"replication_pad2d", replicationPad},
-        {"replication_pad3d", replicationPad}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"cat", atenCat}, {"concat", atenCat}, {"concatenate", atenCat},
+        {"stack", atenStack}, {"split", atenSplit}, {"split_with_sizes", atenSplit},
+        {"split_with_sizes_copy", atenSplit}, {"chunk", atenChunk}, {"unbind", atenUnbind},
+        {"slice", atenSlice}, {"slice_copy", atenSlice}, {"narrow", atenNarrow}, {"diff", atenDiff},
+        {"select", atenSelect}, {"select_copy", atenSelect}, {"slice_scatter", sliceScatter},
+        {"select_scatter", selectScatter}, {"pad", atenPad}, {"constant_pad_nd", constantPad},
+        {"reflection_pad1d", reflectionPad}, {"reflection_pad2d", reflectionPad},
+        {"reflection_pad3d", reflectionPad}, {"replication_pad1d", replicationPad},
+        {"replication_pad2d", replicationPad}, {"replication_pad3d", replicationPad}};
+    return kHandlers;
 }
 
 } // namespace planloom

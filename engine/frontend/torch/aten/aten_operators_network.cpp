@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -276,11 +275,11 @@ Result<void> groupedProduct(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenNetwork(std::string_view name)
+const AtenHandlers &atenNetworkHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"mm", matrixProduct},
-        {"_grouped_mm", groupedProduct}, {"bmm", matrixProduct}, {"matmul", matrixProduct},
-        {"mv", matrixProduct}, {"dot", matrixProduct}, {"linear", atenLinear},
+    static const AtenHandlers kHandlers = {{"mm", matrixProduct}, {"_grouped_mm", groupedProduct},
+        {"bmm", matrixProduct}, {"matmul", matrixProduct}, {"mv", matrixProduct}, {"dot", matrixProduct},
+        {"linear", atenLinear},
         {"addmm", [](AtenContext &context) { return sumOfProduct(context, "mat1", "mat2"); }},
         {"baddbmm", [](AtenContext &context) { return sumOfProduct(context, "batch1", "batch2"); }},
         {"addmv", [](AtenContext &context) { return sumOfProduct(context, "mat", "vec"); }},
@@ -293,8 +292,7 @@ AtenHandler findAtenNetwork(std::string_view name)
         {"_convolution", atenConvolution}, {"conv1d", atenConv}, {"conv2d", atenConv}, {"conv3d", atenConv},
         {"conv_transpose1d", atenConvTranspose}, {"conv_transpose2d", atenConvTranspose},
         {"conv_transpose3d", atenConvTranspose}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -221,10 +220,10 @@ Result<void> linearResize(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenNorm(std::string_view name)
+const AtenHandlers &atenNormHandlers()
 {
     using enum OperatorKind;
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"layer_norm", atenLayerNorm},
+    static const AtenHandlers kHandlers = {{"layer_norm", atenLayerNorm},
         {"native_layer_norm", atenLayerNorm}, {"rms_norm", atenRmsNorm}, {"_fused_rms_norm", atenRmsNorm},
         {"group_norm", atenGroupNorm}, {"native_group_norm", atenGroupNorm}, {"batch_norm", atenBatchNorm},
         {"native_batch_norm", atenBatchNorm}, {"_native_batch_norm_legit", atenBatchNorm},
@@ -239,8 +238,7 @@ AtenHandler findAtenNorm(std::string_view name)
         {"upsample_linear1d", linearResize}, {"upsample_bilinear2d", linearResize},
         {"upsample_trilinear3d", linearResize},
         {"upsample_bicubic2d", [](AtenContext &context) { return resized(context, "cubic"); }}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

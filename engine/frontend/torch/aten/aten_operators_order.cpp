@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -92,21 +91,19 @@ Result<void> finishShared(AtenContext &context, TensorId list, AtenTerm value)
 }
 
 /// The lower of the two in the middle.
-Result<void> atenMedian(AtenContext &context)
+Result<void> atenMedian(AtenContext &context, AtenFormula &f)
 {
     TRY(const Ordered ordered, orderedOf(context, true));
     const std::int64_t k = (ordered.extent - 1) / 2;
     if (!ordered.whole || context.wants(1))
         return elementInOrder(context, ordered, k);
-    AtenFormula f(context);
     TRY(const auto sorted, ascending(context, ordered.x, 0, k + 1));
     return finishShared(context, ordered.x, f.reshape(f.slice(sorted[0], 0, k, k + 1), {}));
 }
 
 /// The same of what is a number: others are ordered last.
-Result<void> nanMedian(AtenContext &context)
+Result<void> nanMedian(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Ordered ordered, orderedOf(context, true));
     const DataType type = context.typeOf(ordered.x).dataType;
     TRY(const TensorId missing, f.of(OperatorKind::IsNaN, ordered.x));
@@ -123,9 +120,8 @@ Result<void> nanMedian(AtenContext &context)
 }
 
 /// The value that occurs most often, the least of several.
-Result<void> atenMode(AtenContext &context)
+Result<void> atenMode(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Ordered ordered, orderedOf(context, false));
     TRY(const auto sorted, ascending(context, ordered.x, ordered.axis, ordered.extent));
     const auto same = f.equal(f.unsqueeze(sorted[0], ordered.axis), f.unsqueeze(sorted[0], ordered.axis + 1));
@@ -138,9 +134,8 @@ Result<void> atenMode(AtenContext &context)
 
 /// Between the elements in order beside `share` of the way through them; with several shares their dimension
 /// is the first.
-Result<void> atenQuantile(AtenContext &context)
+Result<void> atenQuantile(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Ordered ordered, orderedOf(context, true));
     TRY(const std::string way, context.text("interpolation", "linear"));
     TRY(const TensorId given, context.operand("q", context.typeOf(ordered.x).dataType));
@@ -178,9 +173,8 @@ Result<void> atenMsort(AtenContext &context)
 }
 
 /// The least and the largest.
-Result<void> leastAndLargest(AtenContext &context)
+Result<void> leastAndLargest(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Ordered ordered, orderedOf(context, true));
     std::size_t slot = 0;
     for (const auto kind : {OperatorKind::ReduceMin, OperatorKind::ReduceMax})
@@ -203,9 +197,8 @@ Made running(AtenFormula &f, TensorId x, std::int64_t axis, double neutral, cons
     return x;
 }
 
-Result<void> runningProduct(AtenContext &context)
+Result<void> runningProduct(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(TensorId x, context.tensor("self"));
     const DataType own = context.typeOf(x).dataType;
     TRY(const DataType type, context.dataType(isFloating(own) ? own : DataType::Int64));
@@ -217,10 +210,9 @@ Result<void> runningProduct(AtenContext &context)
 }
 
 /// log(exp(a) + exp(b)) as a + softplus(b - a).
-Result<void> runningLogSumExp(AtenContext &context)
+Result<void> runningLogSumExp(AtenContext &context, AtenFormula &f)
 {
     constexpr double kNothing = -1e30; // its exponential is 0, and the difference of two of them is a number
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     if (context.rankOf(x) == 0)
         return context.bind(0, x);
@@ -230,9 +222,8 @@ Result<void> runningLogSumExp(AtenContext &context)
 }
 
 /// The largest (least) element so far, and its place: the last of equal ones.
-template<bool largest> Result<void> runningExtreme(AtenContext &context)
+template<bool largest> Result<void> runningExtreme(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     if (context.rankOf(x) == 0)
         return context.keepUnknown("the running extreme of a scalar is not computed");
@@ -257,15 +248,14 @@ template<bool largest> Result<void> runningExtreme(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenOrder(std::string_view name)
+const AtenHandlers &atenOrderHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"median", atenMedian},
-        {"nanmedian", nanMedian}, {"kthvalue", kthValue}, {"mode", atenMode}, {"quantile", atenQuantile},
-        {"msort", atenMsort}, {"aminmax", leastAndLargest}, {"cumprod", runningProduct},
-        {"logcumsumexp", runningLogSumExp}, {"cummax", runningExtreme<true>},
-        {"cummin", runningExtreme<false>}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"median", formula<atenMedian>}, {"nanmedian", formula<nanMedian>},
+        {"kthvalue", kthValue}, {"mode", formula<atenMode>}, {"quantile", formula<atenQuantile>},
+        {"msort", atenMsort}, {"aminmax", formula<leastAndLargest>}, {"cumprod", formula<runningProduct>},
+        {"logcumsumexp", formula<runningLogSumExp>}, {"cummax", formula<runningExtreme<true>>},
+        {"cummin", formula<runningExtreme<false>>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -3,7 +3,6 @@
 #include "engine/frontend/writer/emit_windows.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -310,9 +309,8 @@ template<std::size_t count, bool isMax> Result<void> adaptivePool(AtenContext &c
 }
 
 /// Zeros, with elements at the places that a pool took them from.
-template<std::size_t count> Result<void> maxUnpool(AtenContext &context)
+template<std::size_t count> Result<void> maxUnpool(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, pooledInput(context, count));
     TRY(const TensorId indices, context.tensor("indices"));
     TRY(const Integers size, context.perDimension("output_size", count, 1));
@@ -332,19 +330,18 @@ template<std::size_t count> Result<void> maxUnpool(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenPool(std::string_view name)
+const AtenHandlers &atenPoolHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"max_pool1d", maxPool<1>},
-        {"max_pool2d", maxPool<2>}, {"max_pool3d", maxPool<3>}, {"max_pool1d_with_indices", maxPool<1>},
+    static const AtenHandlers kHandlers = {{"max_pool1d", maxPool<1>}, {"max_pool2d", maxPool<2>},
+        {"max_pool3d", maxPool<3>}, {"max_pool1d_with_indices", maxPool<1>},
         {"max_pool2d_with_indices", maxPool<2>}, {"max_pool3d_with_indices", maxPool<3>},
         {"avg_pool1d", averagePool<1>}, {"avg_pool2d", averagePool<2>}, {"avg_pool3d", averagePool<3>},
         {"adaptive_avg_pool1d", adaptivePool<1, false>}, {"adaptive_avg_pool2d", adaptivePool<2, false>},
         {"adaptive_avg_pool3d", adaptivePool<3, false>}, {"_adaptive_avg_pool2d", adaptivePool<2, false>},
         {"_adaptive_avg_pool3d", adaptivePool<3, false>}, {"adaptive_max_pool1d", adaptivePool<1, true>},
         {"adaptive_max_pool2d", adaptivePool<2, true>}, {"adaptive_max_pool3d", adaptivePool<3, true>},
-        {"max_unpool2d", maxUnpool<2>}, {"max_unpool3d", maxUnpool<3>}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+        {"max_unpool2d", formula<maxUnpool<2>>}, {"max_unpool3d", formula<maxUnpool<3>>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -4,7 +4,6 @@
 #include "engine/frontend/writer/tensor_values.h"
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -81,9 +80,8 @@ Result<Quantized> atLevels(AtenFormula &f, const Levels &levels)
     return made;
 }
 
-Result<void> fakeQuantize(AtenContext &context)
+Result<void> fakeQuantize(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Levels levels, levelsOf(context));
     TRY(const Quantized made, atLevels(f, levels));
     if (context.wants(1))
@@ -107,9 +105,8 @@ Made wholeZero(AtenFormula &f, const Levels &levels, bool perChannel)
 
 /// The same with levels that are learned: their gradients are those of LSQ+ (arXiv:2004.09576), times a
 /// factor.
-template<bool perChannel> Result<void> learnedQuantize(AtenContext &context)
+template<bool perChannel> Result<void> learnedQuantize(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const Levels learned, levelsOf(context));
     TRY(const double factor, context.real("grad_factor", 1));
     Levels levels = learned;
@@ -198,9 +195,8 @@ Result<bool> isOn(AtenContext &context, const char *name)
 }
 
 /// Observes, chooses levels by what was observed, and quantises.
-Result<void> observeAndQuantize(AtenContext &context)
+Result<void> observeAndQuantize(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     Levels levels;
     TRY(levels.x, context.tensor("self"));
     TRY(levels.least, context.real("quant_min", -128));
@@ -237,21 +233,19 @@ Result<void> observeAndQuantize(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenQuantize(std::string_view name)
+const AtenHandlers &atenQuantizeHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"fake_quantize_per_tensor_affine", fakeQuantize},
-        {"fake_quantize_per_tensor_affine_cachemask", fakeQuantize},
-        {"_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", fakeQuantize},
-        {"fake_quantize_per_channel_affine", fakeQuantize},
-        {"fake_quantize_per_channel_affine_cachemask", fakeQuantize},
-        {"fused_moving_avg_obs_fake_quant", observeAndQuantize},
-        {"_fused_moving_avg_obs_fq_helper", observeAndQuantize},
-        {"_fused_moving_avg_obs_fq_helper_functional", observeAndQuantize},
-        {"_fake_quantize_learnable_per_tensor_affine", learnedQuantize<false>},
-        {"_fake_quantize_learnable_per_channel_affine", learnedQuantize<true>}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"fake_quantize_per_tensor_affine", formula<fakeQuantize>},
+        {"fake_quantize_per_tensor_affine_cachemask", formula<fakeQuantize>},
+        {"_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", formula<fakeQuantize>},
+        {"fake_quantize_per_channel_affine", formula<fakeQuantize>},
+        {"fake_quantize_per_channel_affine_cachemask", formula<fakeQuantize>},
+        {"fused_moving_avg_obs_fake_quant", formula<observeAndQuantize>},
+        {"_fused_moving_avg_obs_fq_helper", formula<observeAndQuantize>},
+        {"_fused_moving_avg_obs_fq_helper_functional", formula<observeAndQuantize>},
+        {"_fake_quantize_learnable_per_tensor_affine", formula<learnedQuantize<false>>},
+        {"_fake_quantize_learnable_per_channel_affine", formula<learnedQuantize<true>>}};
+    return kHandlers;
 }
 
 } // namespace planloom

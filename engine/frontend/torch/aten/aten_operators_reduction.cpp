@@ -1,7 +1,6 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -277,20 +276,18 @@ Result<void> atenArgSort(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenReduction(std::string_view name)
+const AtenHandlers &atenReductionHandlers()
 {
     using enum OperatorKind;
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"sum", atenSum<ReduceSum>},
-        {"prod", atenSum<ReduceProd>}, {"mean", atenMean}, {"amax", atenExtremes<ReduceMax>},
-        {"amin", atenExtremes<ReduceMin>}, {"max", atenExtreme<true>}, {"min", atenExtreme<false>},
-        {"argmax", atenArgument<ArgMax>}, {"argmin", atenArgument<ArgMin>}, {"any", atenTruth<ReduceMax>},
-        {"all", atenTruth<ReduceMin>}, {"var", atenVariance<false, false>},
-        {"std", atenVariance<true, false>}, {"var_mean", atenVariance<false, true>},
-        {"std_mean", atenVariance<true, true>}, {"logsumexp", atenReduction<ReduceLogSumExp>},
-        {"cumsum", atenCumSum}, {"topk", atenTopK}, {"histc", histogram}, {"sort", atenSort},
-        {"argsort", atenArgSort}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"sum", atenSum<ReduceSum>}, {"prod", atenSum<ReduceProd>},
+        {"mean", atenMean}, {"amax", atenExtremes<ReduceMax>}, {"amin", atenExtremes<ReduceMin>},
+        {"max", atenExtreme<true>}, {"min", atenExtreme<false>}, {"argmax", atenArgument<ArgMax>},
+        {"argmin", atenArgument<ArgMin>}, {"any", atenTruth<ReduceMax>}, {"all", atenTruth<ReduceMin>},
+        {"var", atenVariance<false, false>}, {"std", atenVariance<true, false>},
+        {"var_mean", atenVariance<false, true>}, {"std_mean", atenVariance<true, true>},
+        {"logsumexp", atenReduction<ReduceLogSumExp>}, {"cumsum", atenCumSum}, {"topk", atenTopK},
+        {"histc", histogram}, {"sort", atenSort}, {"argsort", atenArgSort}};
+    return kHandlers;
 }
 
 } // namespace planloom

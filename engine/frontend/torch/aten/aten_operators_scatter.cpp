@@ -273,16 +273,14 @@ Result<void> segmentReduce(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenScatter(std::string_view name)
+const AtenHandlers &atenScatterHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"scatter", atenScatter},
-        {"scatter_add", scatterAdd},
+    static const AtenHandlers kHandlers = {{"scatter", atenScatter}, {"scatter_add", scatterAdd},
         {"scatter_reduce", [](AtenContext &context) { return reduced(context, "src", false); }},
         {"index_add", indexAdd}, {"index_copy", indexCopy}, {"index_fill", indexFill},
         {"index_reduce", [](AtenContext &context) { return reduced(context, "source", true); }},
         {"segment_reduce", segmentReduce}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 } // namespace planloom

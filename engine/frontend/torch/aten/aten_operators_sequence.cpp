@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -172,9 +171,8 @@ Made textLoss(AtenContext &context, const States &states, bool zeroInfinity)
     return f.where(f.greater(loss, -kImpossible / 10), infinite, loss);
 }
 
-Result<void> ctcLoss(AtenContext &context)
+Result<void> ctcLoss(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const States states, statesOf(context));
     TRY(const bool zeroInfinity, context.flag("zero_infinity", false));
     if (context.wants(1) && context.target().starts_with("aten._ctc_loss"))
@@ -193,12 +191,10 @@ Result<void> ctcLoss(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenSequence(std::string_view name)
+const AtenHandlers &atenSequenceHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {
-        {"ctc_loss", ctcLoss}, {"_ctc_loss", ctcLoss}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"ctc_loss", formula<ctcLoss>}, {"_ctc_loss", formula<ctcLoss>}};
+    return kHandlers;
 }
 
 } // namespace planloom

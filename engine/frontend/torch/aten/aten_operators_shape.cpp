@@ -1,7 +1,6 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -301,24 +300,23 @@ Result<void> atenRoll(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenShape(std::string_view name)
+const AtenHandlers &atenShapeHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"view", atenView},
-        {"reshape", atenView}, {"_unsafe_view", atenView}, {"view_as", atenViewAs},
-        {"reshape_as", atenViewAs}, {"view_copy", atenView}, {"flatten", atenFlatten},
-        {"unflatten", atenUnflatten}, {"squeeze", atenSqueeze}, {"squeeze_copy", atenSqueeze},
-        {"unsqueeze", atenUnsqueeze}, {"unsqueeze_copy", atenUnsqueeze}, {"expand", atenExpand},
-        {"expand_copy", atenExpand}, {"broadcast_to", atenExpand}, {"expand_as", atenExpandAs},
-        {"broadcast_tensors", broadcastTensors}, {"meshgrid", meshGrid}, {"repeat", atenRepeat},
-        {"tile", atenRepeat}, {"repeat_interleave", repeatInterleave}, {"permute", atenPermute},
-        {"permute_copy", atenPermute}, {"transpose", atenTranspose}, {"swapdims", atenTranspose},
+    static const AtenHandlers kHandlers = {{"view", atenView}, {"reshape", atenView},
+        {"_unsafe_view", atenView}, {"view_as", atenViewAs}, {"reshape_as", atenViewAs},
+        {"view_copy", atenView}, {"flatten", atenFlatten}, {"unflatten", atenUnflatten},
+        {"squeeze", atenSqueeze}, {"squeeze_copy", atenSqueeze}, {"unsqueeze", atenUnsqueeze},
+        {"unsqueeze_copy", atenUnsqueeze}, {"expand", atenExpand}, {"expand_copy", atenExpand},
+        {"broadcast_to", atenExpand}, {"expand_as", atenExpandAs}, {"broadcast_tensors", broadcastTensors},
+        {"meshgrid", meshGrid}, {"repeat", atenRepeat}, {"tile", atenRepeat},
+        {"repeat_interleave", repeatInterleave}, {"permute", atenPermute}, {"permute_copy", atenPermute},
+        {"transpose", atenTranspose}, {"swapdims", atenTranspose},
         {"swapaxes", [](AtenContext &context) { return swapDimensions(context, "axis0", "axis1"); }},
         {"t", atenMatrixTranspose}, {"mT", atenMatrixTranspose}, {"adjoint", atenMatrixTranspose},
         {"matrix_H", atenMatrixTranspose},
         {"numpy_T", [](AtenContext &context) { return turnAround(context, true); }},
         {"movedim", moveDimensions}, {"moveaxis", moveDimensions}, {"flip", atenFlip}, {"roll", atenRoll}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    return kHandlers;
 }
 
 bool isAtenView(std::string_view name)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -122,7 +121,7 @@ Result<void> atenRandomRelu(AtenContext &context)
         return context.keepUnknown("slopes that are drawn are not computed");
     return context.finish(OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
 }
-Result<void> nanToNumber(AtenContext &context)
+Result<void> nanToNumber(AtenContext &context, AtenFormula &f)
 {
     TRY(const TensorId x, context.tensor("self"));
     const DataType type = context.typeOf(x).dataType;
@@ -135,14 +134,12 @@ Result<void> nanToNumber(AtenContext &context)
     TRY(const double missing, context.real("nan", 0));
     TRY(const double high, context.real("posinf", largest));
     TRY(const double low, context.real("neginf", -largest));
-    AtenFormula f(context);
     const auto below = f.where(f.greater(-largest, x), low, x);
     return f.finish(
         f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
 }
-Result<void> atenSignBit(AtenContext &context)
+Result<void> atenSignBit(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     return f.finish(f.greater(0.0, x));
 }
@@ -173,17 +170,15 @@ Result<void> atenXlogY(AtenContext &context)
     return timesLogarithm(context, 0);
 }
 
-Result<void> atenHypot(AtenContext &context)
+Result<void> atenHypot(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto x, realOperands(context, {"self", "other"}));
     return f.finish(f.of(OperatorKind::Sqrt, f.add(f.mul(x[0], x[0]), f.mul(x[1], x[1]))));
 }
 
 /// The angle of the point (x, y): by y / x where x is the larger, by x / y where y is.
-Result<void> atenAtan2(AtenContext &context)
+Result<void> atenAtan2(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto both, realOperands(context, {"self", "other"}));
     const TensorId y = both[0];
     const TensorId x = both[1];
@@ -201,33 +196,29 @@ Result<void> atenAtan2(AtenContext &context)
 }
 
 /// The size of a with the sign of b.
-Result<void> copySign(AtenContext &context)
+Result<void> copySign(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto x, realOperands(context, {"self", "other"}));
     TRY(const TensorId size, f.of(OperatorKind::Abs, x[0]));
     return f.finish(f.where(f.greater(0.0, x[1]), f.of(OperatorKind::Neg, size), size));
 }
 
-Result<void> floatPower(AtenContext &context)
+Result<void> floatPower(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto x, context.operands({"self", "exponent"}, DataType::Float64));
     return f.finish(f.pow(x[0], x[1]));
 }
 
 /// x times 2 to the power of n.
-Result<void> atenLdexp(AtenContext &context)
+Result<void> atenLdexp(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto x, realOperands(context, {"self", "other"}));
     return f.finish(f.mul(x[0], f.pow(2.0, x[1])));
 }
 
 /// 0 below 0, 1 above it, and the second value at it.
-Result<void> atenHeaviside(AtenContext &context)
+Result<void> atenHeaviside(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId values, context.tensor("values"));
     const auto step = f.cast(f.greater(x, 0.0), context.typeOf(x).dataType);
@@ -235,9 +226,8 @@ Result<void> atenHeaviside(AtenContext &context)
 }
 
 /// The cross product of vectors of three numbers.
-Result<void> crossProduct(AtenContext &context)
+Result<void> crossProduct(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const auto x, realOperands(context, {"self", "other"}));
     const auto rank = static_cast<std::int64_t>(context.broadcastShape({x[0], x[1]}).size());
     TRY(const std::int64_t axis, context.dimension("dim", rank, -1));
@@ -251,9 +241,8 @@ Result<void> crossProduct(AtenContext &context)
 // --- sums and counts ---------------------------------------------------------------------------------------
 
 /// Sums of what is a number.
-Result<void> nanSum(AtenContext &context)
+Result<void> nanSum(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const DataType type, context.dataType(context.typeOf(x).dataType));
     TRY(const Axes axes, context.dimensions("dim", context.rankOf(x), f.allOf(x)));
@@ -262,9 +251,8 @@ Result<void> nanSum(AtenContext &context)
     return f.finish(f.sum(f.cast(clean, type), axes, keeps));
 }
 
-Result<void> countNonZero(AtenContext &context)
+Result<void> countNonZero(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const Axes axes, context.dimensions("dim", context.rankOf(x), f.allOf(x)));
     return f.finish(f.sum(f.cast(f.cast(x, DataType::Bool), DataType::Int64), axes));
@@ -292,9 +280,8 @@ Result<void> countBelow(AtenContext &context, std::string_view values, std::stri
 
 /// The area below the line through the values of a dimension, evenly `dx` apart: all of it, or up to each
 /// value but the first.
-template<bool Running> Result<void> atenTrapezoid(AtenContext &context)
+template<bool Running> Result<void> atenTrapezoid(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     if (context.given("x"))
         return context.keepUnknown("areas below values that are unevenly apart are not computed");
     TRY(const TensorId y, context.tensor("y"));
@@ -309,16 +296,15 @@ template<bool Running> Result<void> atenTrapezoid(AtenContext &context)
 }
 
 /// Elements of all of x as one list.
-Result<void> atenTake(AtenContext &context)
+Result<void> atenTake(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     return f.finish(f.gather(f.reshape(x, {elementCount(context.shapeOf(x))}), indices, 0));
 }
 
 /// Numbers from one to another, as far from each other.
-Result<void> atenLinspace(AtenContext &context)
+Result<void> atenLinspace(AtenContext &context, AtenFormula &f)
 {
     TRY(const double start, context.real("start", 0));
     TRY(const double end, context.real("end", 1));
@@ -331,7 +317,6 @@ Result<void> atenLinspace(AtenContext &context)
     for (std::int64_t i = 0; i < steps; ++i) // from the nearer end, as PyTorch does
         values[axisIndex(i)] = 2 * i < steps ? start + width * static_cast<double>(i)
                                              : end - width * static_cast<double>(steps - 1 - i);
-    AtenFormula f(context);
     return f.finish(f.reals(type, values, {steps}));
 }
 
@@ -350,27 +335,24 @@ Result<void> finishAdded(AtenContext &context, const Made &product)
     return f.finish(f.add(beta == 1 ? Made(x) : f.mul(x, beta), scaled));
 }
 
-Result<void> atenAddbmm(AtenContext &context)
+Result<void> atenAddbmm(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("batch1"));
     TRY(const TensorId b, context.tensor("batch2"));
     return finishAdded(context,
         f.make(OperatorKind::Einsum, {a, b}, attributesFrom({{"equation", std::string("bij,bjk->ik")}})));
 }
 
-Result<void> atenAddr(AtenContext &context)
+Result<void> atenAddr(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("vec1"));
     TRY(const TensorId b, context.tensor("vec2"));
     return finishAdded(context, f.mul(f.unsqueeze(a, 1), f.unsqueeze(b, 0)));
 }
 
 /// x1 W x2 for each matrix of W, over the last dimensions.
-Result<void> atenBilinear(AtenContext &context)
+Result<void> atenBilinear(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     TRY(const TensorId a, context.tensor("input1"));
     TRY(const TensorId b, context.tensor("input2"));
     TRY(const TensorId weight, context.tensor("weight"));
@@ -386,9 +368,8 @@ Result<void> atenBilinear(AtenContext &context)
 
 /// The product of three tensors, each with dimensions of 1 put in, summed over some: what a bilinear layer is
 /// in core ATen.
-Result<void> trilinear(AtenContext &context)
+Result<void> trilinear(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     std::vector<AtenTerm> inputs;
     std::string equation;
     std::size_t rank = 0;
@@ -413,9 +394,8 @@ Result<void> trilinear(AtenContext &context)
 }
 
 /// Of vectors along a dimension.
-Result<void> vectorProduct(AtenContext &context)
+Result<void> vectorProduct(AtenContext &context, AtenFormula &f)
 {
-    AtenFormula f(context);
     const bool ofLists = context.given("self"); // vdot
     TRY(const TensorId a, context.tensor(ofLists ? "self" : "x"));
     TRY(const TensorId b, context.tensor(ofLists ? "other" : "y"));
@@ -426,11 +406,10 @@ Result<void> vectorProduct(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenSpecial(std::string_view name)
+const AtenHandlers &atenSpecialHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"trunc", atenTrunc},
-        {"fix", atenTrunc}, {"frac", atenFrac}, {"erfc", atenErfc}, {"special_erfc", atenErfc},
-        {"special_ndtr", atenNdtr},
+    static const AtenHandlers kHandlers = {{"trunc", atenTrunc}, {"fix", atenTrunc}, {"frac", atenFrac},
+        {"erfc", atenErfc}, {"special_erfc", atenErfc}, {"special_ndtr", atenNdtr},
         {"deg2rad",
             [](AtenContext &context) {
                 return ofOneValue(context, [](AtenFormula &f, TensorId x) { return f.mul(x, kPi / 180); });
@@ -442,24 +421,24 @@ AtenHandler findAtenSpecial(std::string_view name)
         {"sinc", atenSinc}, {"special_sinc", atenSinc}, {"special_entr", atenEntropy}, {"logit", atenLogit},
         {"special_logit", atenLogit}, {"hardshrink", atenHardShrink}, {"softshrink", atenSoftShrink},
         {"threshold", atenThreshold}, {"rrelu", atenRandomRelu}, {"rrelu_with_noise", atenRandomRelu},
-        {"rrelu_with_noise_functional", atenRandomRelu}, {"nan_to_num", nanToNumber},
-        {"signbit", atenSignBit},
+        {"rrelu_with_noise_functional", atenRandomRelu}, {"nan_to_num", formula<nanToNumber>},
+        {"signbit", formula<atenSignBit>},
         {"logaddexp", [](AtenContext &context) { return addedLogarithms(context, std::exp(1.0)); }},
         {"logaddexp2", [](AtenContext &context) { return addedLogarithms(context, 2); }},
         {"xlogy", atenXlogY}, {"special_xlogy", atenXlogY},
         {"special_xlog1py", [](AtenContext &context) { return timesLogarithm(context, 1); }},
-        {"hypot", atenHypot}, {"atan2", atenAtan2}, {"arctan2", atenAtan2}, {"copysign", copySign},
-        {"float_power", floatPower}, {"ldexp", atenLdexp}, {"heaviside", atenHeaviside},
-        {"linalg_cross", crossProduct}, {"cross", crossProduct}, {"nansum", nanSum},
-        {"count_nonzero", countNonZero},
+        {"hypot", formula<atenHypot>}, {"atan2", formula<atenAtan2>}, {"arctan2", formula<atenAtan2>},
+        {"copysign", formula<copySign>}, {"float_power", formula<floatPower>}, {"ldexp", formula<atenLdexp>},
+        {"heaviside", formula<atenHeaviside>}, {"linalg_cross", formula<crossProduct>},
+        {"cross", formula<crossProduct>}, {"nansum", formula<nanSum>},
+        {"count_nonzero", formula<countNonZero>},
         {"bucketize", [](AtenContext &context) { return countBelow(context, "self", "boundaries"); }},
         {"searchsorted", [](AtenContext &context) { return countBelow(context, "self", "sorted_sequence"); }},
-        {"cumulative_trapezoid", atenTrapezoid<true>}, {"trapezoid", atenTrapezoid<false>},
-        {"take", atenTake}, {"linspace", atenLinspace}, {"addbmm", atenAddbmm}, {"addr", atenAddr},
-        {"bilinear", atenBilinear}, {"_trilinear", trilinear}, {"linalg_vecdot", vectorProduct},
-        {"vdot", vectorProduct}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+        {"cumulative_trapezoid", formula<atenTrapezoid<true>>}, {"trapezoid", formula<atenTrapezoid<false>>},
+        {"take", formula<atenTake>}, {"linspace", formula<atenLinspace>}, {"addbmm", formula<atenAddbmm>},
+        {"addr", formula<atenAddr>}, {"bilinear", formula<atenBilinear>}, {"_trilinear", formula<trilinear>},
+        {"linalg_vecdot", formula<vectorProduct>}, {"vdot", formula<vectorProduct>}};
+    return kHandlers;
 }
 
 } // namespace planloom

@@ -2,7 +2,6 @@
 // one another. Samples of an image at places that a tensor names.
 #include "engine/frontend/torch/aten/aten_operators.h"
 
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -213,14 +212,12 @@ Result<void> affineGrid(AtenContext &context)
 
 } // namespace
 
-AtenHandler findAtenWindow(std::string_view name)
+const AtenHandlers &atenWindowHandlers()
 {
-    static const std::map<std::string, AtenHandler, std::less<>> kHandlers = {{"unfold", atenUnfold},
-        {"unfold_copy", atenUnfold}, {"im2col", atenIm2col}, {"grid_sampler", gridSampler},
-        {"grid_sampler_2d", gridSampler}, {"grid_sampler_3d", gridSampler},
-        {"affine_grid_generator", affineGrid}, {"col2im", atenCol2im}};
-    const auto found = kHandlers.find(name);
-    return found == kHandlers.end() ? nullptr : found->second;
+    static const AtenHandlers kHandlers = {{"unfold", atenUnfold}, {"unfold_copy", atenUnfold},
+        {"im2col", atenIm2col}, {"grid_sampler", gridSampler}, {"grid_sampler_2d", gridSampler},
+        {"grid_sampler_3d", gridSampler}, {"affine_grid_generator", affineGrid}, {"col2im", atenCol2im}};
+    return kHandlers;
 }
 
 } // namespace planloom
