@@ -110,7 +110,7 @@ void joinAlikes(BoundTable &bound, const ConstraintTable &table)
     const Graph &graph = bound.setting.graph();
     AlikeSets sets(graph.operators.size());
     bound.alikeWith.assign(graph.operators.size(), {});
-    for (const BoundTable::Alike &alike : bound.alikes)
+    for (const BoundTable::Pairs &alike : bound.alikes)
         for (std::size_t i = 0; i < alike.sides.first.size(); ++i) {
             sets.join(at(alike.sides.first[i]), at(alike.sides.second[i]));
             for (const OperatorId op : {alike.sides.first[i], alike.sides.second[i]})

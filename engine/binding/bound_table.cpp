@@ -83,7 +83,7 @@ void joinSplits(OperatorBinding &binding, OperatorMeaning both, std::int32_t row
 }
 
 /// Operators that an order row speaks of.
-template<typename Sides> std::int32_t countOf(const Sides &sides)
+std::int32_t countOf(const RuleSides &sides)
 {
     std::vector<OperatorId> both;
     std::set_union(sides.first.begin(), sides.first.end(), sides.second.begin(), sides.second.end(),

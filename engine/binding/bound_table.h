@@ -79,21 +79,13 @@ struct BoundTable {
     bool failed = false; ///< Some row has an error.
     std::vector<OperatorBinding> bindings{}; ///< By operator; backward ones are bound by their forwards.
     std::vector<std::string> batchAxes{}; ///< Mesh axes over which a row splits the batch.
-    struct Order {
+    struct Pairs {
         std::int32_t row = -1;
-        RuleMeaning<OpOrderRule>::Sides sides{};
+        RuleSides sides{};
     };
-    std::vector<Order> orders{};
-    struct Communication {
-        std::int32_t row = -1;
-        RuleMeaning<CommunicateRule>::Sides sides{};
-    };
-    std::vector<Communication> communications{};
-    struct Alike {
-        std::int32_t row = -1;
-        RuleMeaning<AlikeRule>::Sides sides{};
-    };
-    std::vector<Alike> alikes{};
+    std::vector<Pairs> orders{};
+    std::vector<Pairs> communications{};
+    std::vector<Pairs> alikes{};
     /// By operator: the first of those that are cut alike with it (in the order of the graph), itself if it
     /// is that, and the last row that says so; invalid and -1 for others. Empty without such rows.
     struct AlikeWith {
@@ -101,9 +93,7 @@ struct BoundTable {
         std::int32_t row = -1;
     };
     std::vector<AlikeWith> alikeWith{};
-    struct Sharing {
-        std::int32_t row = -1;
-        RuleMeaning<DeviceSharingRule>::Sides sides{};
+    struct Sharing : Pairs {
         bool apart = false;
     };
     std::vector<Sharing> sharings{};

@@ -3,7 +3,6 @@
 #include "engine/base/nearest_name.h"
 #include "engine/graph/dimensions/dimension_classes.h"
 
-#include <algorithm>
 #include <set>
 #include <string_view>
 #include <vector>

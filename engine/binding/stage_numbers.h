@@ -3,7 +3,6 @@
 #include "engine/table/selector_index.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace planloom {

@@ -130,7 +130,7 @@ void checkBlocks(PlanDraft &draft)
 /// The pairs that order rows ask for.
 void addOrders(PlanDraft &draft)
 {
-    for (const BoundTable::Order &order : draft.bound.orders) {
+    for (const BoundTable::Pairs &order : draft.bound.orders) {
         const auto &rule = std::get<OpOrderRule>(draft.table.rows[static_cast<std::size_t>(order.row)].rule);
         const auto &[firsts, seconds] = order.sides;
         // All with all takes as many constraints as the larger selection has operators, each named at least
@@ -145,7 +145,7 @@ void addOrders(PlanDraft &draft)
 
 void addCommunicationOrders(PlanDraft &draft)
 {
-    for (BoundTable::Communication &order : draft.bound.communications) {
+    for (BoundTable::Pairs &order : draft.bound.communications) {
         const auto &rule =
             std::get<CommunicateRule>(draft.table.rows[static_cast<std::size_t>(order.row)].rule);
         draft.plan.communicationOrders.push_back({order.sides.first, order.sides.second, rule.part,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -3,6 +3,7 @@
 #include "engine/table/kinds/all_kinds.h"
 
 #include <algorithm>
+#include <array>
 
 namespace planloom {
 
@@ -82,19 +83,8 @@ const char *nameOf(const Rule &rule)
 
 const char *nameOf(RowOrigin origin)
 {
-    switch (origin) {
-    case RowOrigin::Text:
-        return "text";
-    case RowOrigin::Gesture:
-        return "gesture";
-    case RowOrigin::Template:
-        return "template";
-    case RowOrigin::Import:
-        return "import";
-    case RowOrigin::Solver:
-        return "solver";
-    }
-    return "";
+    constexpr std::array kNames{"text", "gesture", "template", "import", "solver"};
+    return kNames[static_cast<std::size_t>(origin)];
 }
 
 std::string placeOf(RowId row, std::string_view field)

@@ -75,6 +75,34 @@ Result<std::vector<OperatorId>> actsOn(
         rule);
 }
 
+RuleSides sidesOf(const RowSetting &setting, const std::vector<OperatorId> &selected, const Selector &second)
+{
+    RuleSides sides{ofOneDirection(setting.graph(), selected),
+        ofOneDirection(setting.graph(), setting.index().select(second))};
+    return sides.first.empty() || sides.second.empty() ? RuleSides{} : sides;
+}
+
+Result<void> checkForward(const RowSetting &setting, const RuleSides &sides, const std::string &what)
+{
+    for (const auto *side : {&sides.first, &sides.second})
+        if (!side->empty() && setting.graph().at(side->front()).direction != Direction::Forward)
+            return Error{ErrorCode::InvalidInput,
+                "operator '" + setting.graph().at(side->front()).name + "' " + what,
+                "select forward operators", ""};
+    return {};
+}
+
+Result<void> checkMicroBatches(std::int32_t microBatch, std::int32_t offset, std::int32_t microBatches)
+{
+    for (const std::int32_t named : {microBatch, microBatch + offset})
+        if (microBatch >= 0 && (named < 0 || named >= microBatches))
+            return Error{ErrorCode::InvalidInput,
+                "there is no micro-batch " + std::to_string(named) + ": the plan has "
+                    + std::to_string(microBatches) + ", numbered from 0",
+                "", ""};
+    return {};
+}
+
 std::optional<std::int32_t> givenMicroBatches(const ConstraintTable &table)
 {
     for (const Row &row : table.rows)

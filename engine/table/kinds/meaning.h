@@ -14,9 +14,9 @@
 
 namespace planloom {
 
-// What a row means, kind by kind: `RuleMeaning<RuleType>`, each in a file of its own beside its grammar.
-// Everybody who wants to know what a row says of an operator asks here: completing a plan, conflicts,
-// gestures, prices.
+// What a row means, kind by kind: `RuleMeaning<RuleType>`, each defined in its kind's file behind the
+// grammar. Everybody who wants to know what a row says of an operator asks here: completing a plan,
+// conflicts, gestures, prices.
 //
 // Kinds about operators have
 //     check(setting, rule)    what is wrong with it whatever it selects
@@ -78,6 +78,32 @@ struct ActsOnForwardOnes {
     }
 };
 
+/// Kinds about the blocks of micro-batches: they act on the forward operators selected, and pass by what runs
+/// once per step, as what has no such dimension.
+struct ActsOnBlocks {
+    template<typename RuleType>
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const RuleType &, const std::vector<OperatorId> &selected)
+    {
+        std::vector<OperatorId> acted = forwardOnes(setting.graph(), selected);
+        std::erase_if(acted,
+            [&](OperatorId op) { return setting.batch().oncePerStep[static_cast<std::size_t>(op.index)]; });
+        return acted;
+    }
+};
+/// Kinds that pass by whatever is no Attention.
+struct ActsOnAttentions {
+    template<typename RuleType>
+    static Result<std::vector<OperatorId>> actsOn(
+        const RowSetting &setting, const RuleType &, const std::vector<OperatorId> &selected)
+    {
+        std::vector<OperatorId> attentions = forwardOnes(setting.graph(), selected);
+        std::erase_if(attentions,
+            [&](OperatorId op) { return setting.graph().at(op).kind != OperatorKind::Attention; });
+        return attentions;
+    }
+};
+
 template<> struct RuleMeaning<OpTransRule> {
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const OpTransRule &rule);
@@ -106,21 +132,15 @@ template<> struct RuleMeaning<CoshardRule> : AlwaysRight, ActsOnForwardOnes {
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const CoshardRule &rule, OperatorId op);
 };
-/// Passes by what has no such dimension, and what runs once per step.
-template<> struct RuleMeaning<SliceRule> {
+template<> struct RuleMeaning<SliceRule> : ActsOnBlocks {
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const SliceRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const SliceRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const SliceRule &rule, OperatorId op);
 };
-template<> struct RuleMeaning<LanesRule> {
+template<> struct RuleMeaning<LanesRule> : ActsOnBlocks {
     static constexpr bool sameForAll = true;
     static Result<void> check(const RowSetting &setting, const LanesRule &rule);
-    /// Passes by what runs once per step.
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const LanesRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const LanesRule &rule, OperatorId op);
 };
@@ -157,20 +177,14 @@ template<> struct RuleMeaning<SplitBackwardRule> : AlwaysRight, ActsOnForwardOne
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const SplitBackwardRule &rule, OperatorId op);
 };
-/// Passes by whatever is no Attention.
-template<> struct RuleMeaning<AttentionRule> : AlwaysRight {
+template<> struct RuleMeaning<AttentionRule> : AlwaysRight, ActsOnAttentions {
     static constexpr bool sameForAll = false;
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const AttentionRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const AttentionRule &rule, OperatorId op);
 };
-/// As `AttentionRule`.
-template<> struct RuleMeaning<RingRule> {
+template<> struct RuleMeaning<RingRule> : ActsOnAttentions {
     static constexpr bool sameForAll = false;
     static Result<void> check(const RowSetting &setting, const RingRule &rule);
-    static Result<std::vector<OperatorId>> actsOn(
-        const RowSetting &setting, const RingRule &rule, const std::vector<OperatorId> &selected);
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const RingRule &rule, OperatorId op);
 };
@@ -209,50 +223,43 @@ template<> struct RuleMeaning<PrecisionRule> : AlwaysRight {
         const RowSetting &setting, const PrecisionRule &rule, OperatorId op);
 };
 
+/// The operators on the two sides of a row about two selections.
+struct RuleSides {
+    std::vector<OperatorId> first{}; ///< Of the row's selection: of one direction, ascending.
+    std::vector<OperatorId> second{}; ///< The same of the second selection.
+    /// Selections of equal size are paired in order, others all with all.
+    bool paired() const { return first.size() == second.size(); }
+};
+
+/// The two sides as they are selected; both empty where one of them is.
+RuleSides sidesOf(const RowSetting &setting, const std::vector<OperatorId> &selected, const Selector &second);
+/// @return InvalidInput where a side is of another direction: "operator 'X' " and `what`
+Result<void> checkForward(const RowSetting &setting, const RuleSides &sides, const std::string &what);
+/// @return InvalidInput if `microBatch` (-1 for all of them), or that so many later, is none of the plan's
+Result<void> checkMicroBatches(std::int32_t microBatch, std::int32_t offset, std::int32_t microBatches);
+
 /// Order rows are about pairs of operators, and about micro-batches.
 template<> struct RuleMeaning<OpOrderRule> {
-    struct Sides {
-        std::vector<OperatorId> first{}; ///< Of one direction, ascending.
-        std::vector<OperatorId> second{};
-        /// Selections of equal size are paired in order, others all with all.
-        bool paired() const { return first.size() == second.size(); }
-    };
     /// @return InvalidInput if an operator would run before itself, or there is no such micro-batch
-    static Result<Sides> of(const RowSetting &setting, const OpOrderRule &rule,
+    static Result<RuleSides> of(const RowSetting &setting, const OpOrderRule &rule,
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
 };
-
 /// Communicate rows are about what operators communicate, and about micro-batches.
 template<> struct RuleMeaning<CommunicateRule> {
-    struct Sides {
-        std::vector<OperatorId> first{}; ///< The row's selection: of one direction, ascending.
-        std::vector<OperatorId> second{};
-    };
     /// @return InvalidInput if what they communicate cannot be ordered so, or there is no such micro-batch
-    static Result<Sides> of(const RowSetting &setting, const CommunicateRule &rule,
+    static Result<RuleSides> of(const RowSetting &setting, const CommunicateRule &rule,
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
 };
-
-/// Alike rows are about pairs of operators.
+/// Alike rows are about pairs of operators: both sides are as long (see `AlikeRule`).
 template<> struct RuleMeaning<AlikeRule> {
-    struct Sides {
-        std::vector<OperatorId> first{}; ///< Of one direction, ascending.
-        std::vector<OperatorId> second{}; ///< As long; see `AlikeRule` for who is paired with whom.
-    };
     /// @return InvalidInput if they cannot be paired, or have no partition of their own
-    static Result<Sides> of(const RowSetting &setting, const AlikeRule &rule,
+    static Result<RuleSides> of(const RowSetting &setting, const AlikeRule &rule,
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
 };
-
 /// Rows about sharing devices are about pairs, or about all of two selections.
 template<> struct RuleMeaning<DeviceSharingRule> {
-    struct Sides {
-        std::vector<OperatorId> first{}; ///< Of one direction, ascending, as `second`.
-        std::vector<OperatorId> second{};
-        bool paired() const { return first.size() == second.size(); }
-    };
     /// @return InvalidInput if an operator would be apart from itself, or has no place of its own
-    static Result<Sides> of(const RowSetting &setting, const DeviceSharingRule &rule,
+    static Result<RuleSides> of(const RowSetting &setting, const DeviceSharingRule &rule,
         const std::vector<OperatorId> &selected, std::int32_t microBatches);
 };
 

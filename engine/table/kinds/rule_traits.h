@@ -2,13 +2,12 @@
 
 // A kind of row of the constraint table is written once. A new one is
 //
-//   engine/table/kinds/X.h, X.cpp           its rule (a plain struct, and what it means) and `RuleTraits`,
-//                                           both listed in engine/table/CMakeLists.txt
+//   engine/table/kinds/X.h                  its rule (a plain struct, and what it means) and `RuleTraits`
+//   engine/table/kinds/X.cpp                its grammar, and what it means of operators or of the plan:
+//                                           `RuleMeaning`, declared in kinds/meaning.h; listed in
+//                                           engine/table/CMakeLists.txt
 //   engine/table/kinds/beside.cpp           how two of its rows stand to one another, if they are about the
 //                                           whole plan
-//   engine/table/kinds/X_meaning.cpp        what it means of operators or of the plan: `RuleMeaning`,
-//   declared
-//                                           in kinds/meaning.h, listed in engine/table/CMakeLists.txt
 //   engine/table/table.h                    the include, and its place in `Rule`
 //   resources/schema/table.json             its JSON form
 //   widgets/table/kinds/X_cells.cpp         its words for people and its value's editor, listed in

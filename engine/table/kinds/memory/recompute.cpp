@@ -1,5 +1,6 @@
 #include "engine/table/kinds/memory/recompute.h"
 
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/rule_form.h"
 
 namespace planloom {
@@ -24,6 +25,15 @@ void RuleTraits<RecomputeRule>::describe(RuleForm &form, RecomputeRule &rule)
     constexpr std::array kAllPer{RecomputePer::Selection, RecomputePer::Layer, RecomputePer::Operator};
     if (form.has("per", "per", !form.isText() || rule.per != RecomputePer::Selection))
         form.choice("per", rule.per, kAllPer);
+}
+
+Result<std::optional<OperatorMeaning>> RuleMeaning<RecomputeRule>::of(
+    const RowSetting &, const RecomputeRule &rule, OperatorId)
+{
+    OperatorMeaning meaning;
+    if (rule.when != Switched::Chosen)
+        meaning.recompute = rule;
+    return std::optional(std::move(meaning));
 }
 
 } // namespace planloom

@@ -3,8 +3,6 @@
 #include "engine/table/kinds/order/segment_kind.h"
 #include "engine/table/kinds/rule_traits.h"
 
-#include <optional>
-
 namespace planloom {
 
 /// Two blocks of a pipeline run side by side: each is cut where it has communicated, and the pieces run in

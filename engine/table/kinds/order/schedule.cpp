@@ -3,68 +3,23 @@
 #include "engine/table/rule_form.h"
 
 #include <algorithm>
+#include <array>
 
 namespace planloom {
 
 const char *nameOf(ScheduleKind kind)
 {
-    switch (kind) {
-    case ScheduleKind::Sequential:
-        return "sequential";
-    case ScheduleKind::GPipe:
-        return "gpipe";
-    case ScheduleKind::OneFOneB:
-        return "1f1b";
-    case ScheduleKind::Interleaved:
-        return "interleaved";
-    case ScheduleKind::CombinedOneFOneB:
-        return "combined-1f1b";
-    case ScheduleKind::ZeroBubbleH1:
-        return "zb-h1";
-    case ScheduleKind::Chimera:
-        return "chimera";
-    case ScheduleKind::Eager1F1B:
-        return "eager-1f1b";
-    case ScheduleKind::BreadthFirst:
-        return "breadth-first";
-    case ScheduleKind::OneFOneBPlus:
-        return "1f1b-plus";
-    case ScheduleKind::Recycling:
-        return "3f1b";
-    case ScheduleKind::Hanayo:
-        return "hanayo";
-    case ScheduleKind::ZeroBubbleH2:
-        return "zb-h2";
-    case ScheduleKind::ZeroBubbleV:
-        return "zb-v";
-    case ScheduleKind::VHalf:
-        return "v-half";
-    case ScheduleKind::VMin:
-        return "v-min";
-    case ScheduleKind::DualPipe:
-        return "dualpipe";
-    case ScheduleKind::DualPipeV:
-        return "dualpipev";
-    case ScheduleKind::Listed:
-        return "order";
-    }
-    return "";
+    constexpr std::array kNames{"sequential", "gpipe", "1f1b", "interleaved", "combined-1f1b", "zb-h1",
+        "chimera", "eager-1f1b", "breadth-first", "1f1b-plus", "3f1b", "hanayo", "zb-h2", "zb-v", "v-half",
+        "v-min", "dualpipe", "dualpipev", "order"};
+    return kNames[static_cast<std::size_t>(kind)];
 }
 
 bool splitsBackward(ScheduleKind kind)
 {
-    switch (kind) {
-    case ScheduleKind::ZeroBubbleH1:
-    case ScheduleKind::ZeroBubbleH2:
-    case ScheduleKind::ZeroBubbleV:
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VMin:
-    case ScheduleKind::DualPipe:
-    case ScheduleKind::DualPipeV:
-        return true;
-    default:
-        return false;
-    }
+    using enum ScheduleKind;
+    constexpr std::array kThese{ZeroBubbleH1, ZeroBubbleH2, ZeroBubbleV, VHalf, VMin, DualPipe, DualPipeV};
+    return std::find(kThese.begin(), kThese.end(), kind) != kThese.end();
 }
 
 bool splitsBackward(const Schedule &listed)
@@ -78,16 +33,9 @@ bool splitsBackward(const Schedule &listed)
 
 bool runsInWaves(ScheduleKind kind)
 {
-    switch (kind) {
-    case ScheduleKind::Hanayo:
-    case ScheduleKind::ZeroBubbleV:
-    case ScheduleKind::VHalf:
-    case ScheduleKind::VMin:
-    case ScheduleKind::DualPipeV:
-        return true;
-    default:
-        return false;
-    }
+    using enum ScheduleKind;
+    constexpr std::array kThese{Hanayo, ZeroBubbleV, VHalf, VMin, DualPipeV};
+    return std::find(kThese.begin(), kThese.end(), kind) != kThese.end();
 }
 
 std::optional<ScheduleKind> scheduleNamed(std::string_view name)

@@ -1,7 +1,11 @@
 #include "engine/table/kinds/partition/precision.h"
 
+#include "engine/graph/operators/weight_update.h"
+#include "engine/table/kinds/meaning.h"
 #include "engine/table/rule_form.h"
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 
 namespace planloom {
@@ -129,6 +133,24 @@ Precision resolved(const PrecisionRule &rule, const Precision &fallback)
     if (rule.scale)
         precision.lossScale = *rule.scale;
     return precision;
+}
+
+Result<std::vector<OperatorId>> RuleMeaning<PrecisionRule>::actsOn(
+    const RowSetting &setting, const PrecisionRule &, const std::vector<OperatorId> &selected)
+{
+    const auto forward = forwardOnes(setting.graph(), selected);
+    std::vector<OperatorId> updates;
+    std::copy_if(selected.begin(), selected.end(), std::back_inserter(updates),
+        [&](OperatorId op) { return updatesWeight(setting.graph().at(op)); });
+    std::vector<OperatorId> both;
+    std::set_union(forward.begin(), forward.end(), updates.begin(), updates.end(), std::back_inserter(both));
+    return both;
+}
+
+Result<std::optional<OperatorMeaning>> RuleMeaning<PrecisionRule>::of(
+    const RowSetting &, const PrecisionRule &rule, OperatorId)
+{
+    return std::optional(OperatorMeaning{.precision = rule});
 }
 
 } // namespace planloom
