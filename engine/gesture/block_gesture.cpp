@@ -94,8 +94,7 @@ Proposal proposeBlockOrder(const GestureContext &context, BlockRef moved, BlockR
     Proposal proposal;
     proposal.words = "move " + wordsOf(moved) + " before " + wordsOf(before);
     const auto refuse = [&](std::string sentence, std::string advice = {}) {
-        proposal.refusal = refusalOf(std::move(sentence), "block", std::move(advice));
-        return proposal;
+        return withRefusal(std::move(proposal), refusalOf(std::move(sentence), "block", std::move(advice)));
     };
     if (!context.plan)
         return refuse("blocks can be moved once there is a plan");
@@ -138,16 +137,14 @@ Proposal proposeInFlight(const GestureContext &context, StageId stage, std::int3
         + " in flight on " + of;
     proposal.operators = operatorsOfStage(context, stage);
     const std::int32_t stages = context.plan ? context.plan->stageCount : 0;
-    if (count < 1 || count > kMostInFlight) {
-        proposal.refusal = refusalOf("a stage holds at least one micro-batch in flight", "stage");
-        return proposal;
-    }
-    if (context.plan && stage.index >= stages) {
-        proposal.refusal = refusalOf("there is no stage " + std::to_string(stage.index) + ": the plan has "
-                + countWords(static_cast<std::size_t>(stages), "stage"),
-            "stage");
-        return proposal;
-    }
+    if (count < 1 || count > kMostInFlight)
+        return withRefusal(
+            std::move(proposal), refusalOf("a stage holds at least one micro-batch in flight", "stage"));
+    if (context.plan && stage.index >= stages)
+        return withRefusal(std::move(proposal),
+            refusalOf("there is no stage " + std::to_string(stage.index) + ": the plan has "
+                    + countWords(static_cast<std::size_t>(stages), "stage"),
+                "stage"));
     RowEdits edits(context);
     Row row = gestureRow(selectAll(), InFlightRule{count, stage.valid() ? stage.index : -1});
     bool written = false;

@@ -95,16 +95,12 @@ Proposal proposeHold(const GestureContext &context, const std::vector<OperatorId
     Proposal proposal;
     proposal.words = "hold";
     const auto operators = actingForward(context, selected);
-    if (operators.empty()) {
-        proposal.refusal = nothingSelected();
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal), nothingSelected());
     proposal.words = "hold " + wordsFor(context.index(), operators);
     proposal.operators = operators;
-    if (!context.plan) {
-        proposal.refusal = refusalOf("there is no plan yet to hold", "plan");
-        return proposal;
-    }
+    if (!context.plan)
+        return withRefusal(std::move(proposal), refusalOf("there is no plan yet to hold", "plan"));
     const Subset subset(context.index(), operators);
     const auto bound = boundSteps(context, subset);
     const auto coshard = coshardSteps(context, subset);
@@ -246,10 +242,8 @@ Proposal proposeFree(const GestureContext &context, const std::vector<OperatorId
     Proposal proposal;
     proposal.words = "free";
     const auto operators = actingForward(context, selected);
-    if (operators.empty()) {
-        proposal.refusal = nothingSelected();
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal), nothingSelected());
     proposal.operators = operators;
     proposal.words = "free " + wordsFor(context.index(), operators);
     const SelectorIndex &index = context.index();

@@ -76,10 +76,8 @@ Proposal proposeKeptSchedule(const GestureContext &context, std::int32_t line)
         if (!edit.empty() && changed.apply(edit))
             proposal.edit = joined(std::move(proposal.edit), edit);
     };
-    if (const auto applied = changed.apply(proposal.edit); !applied) {
-        proposal.refusal = applied.error();
-        return proposal;
-    }
+    if (const auto applied = changed.apply(proposal.edit); !applied)
+        return withRefusal(std::move(proposal), applied.error());
     if (!own->enabled)
         add(setEnabled(changed, {line}, true));
     if (microBatchesOf(context) != count)

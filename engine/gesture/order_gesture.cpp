@@ -243,15 +243,13 @@ Proposal proposeOrderOf(
     if (const std::int32_t count = context.plan ? context.plan->microBatches : 0; microBatch >= 0 && count > 0
         && (microBatch >= count || microBatch + offset < 0 || microBatch + offset >= count)) {
         const std::int32_t missing = microBatch >= count ? microBatch : microBatch + offset;
-        proposal.refusal = refusalOf("there is no micro-batch " + std::to_string(missing) + ": the plan has "
-                + std::to_string(count) + ", numbered from 0",
-            "order");
-        return proposal;
+        return withRefusal(std::move(proposal),
+            refusalOf("there is no micro-batch " + std::to_string(missing) + ": the plan has "
+                    + std::to_string(count) + ", numbered from 0",
+                "order"));
     }
-    if (auto refused = checkPhases(context, first, second)) {
-        proposal.refusal = std::move(refused);
-        return proposal;
-    }
+    if (auto refused = checkPhases(context, first, second))
+        return withRefusal(std::move(proposal), std::move(refused));
     std::vector<OperatorId> cycle;
     OrderPaths finder(context, without, part);
     const bool knowsPaths = part == secondPart;
@@ -268,12 +266,12 @@ Proposal proposeOrderOf(
         proposal.cycle = cycle;
         const std::string &a = graph.at(cycle.front()).name;
         const std::string &b = graph.at(cycle.size() > 1 ? cycle[1] : cycle.front()).name;
-        proposal.refusal = refusalOf(cycle.size() == 1 ? a + " can't run before itself"
-                : offset == 0
-                ? a + " can't run before " + b + ": it needs what comes out of it"
-                : a + " can't run before " + b + " of that micro-batch: it needs what comes out of it",
-            placeOf(graph, cycle.front()), "the path between them is marked");
-        return proposal;
+        return withRefusal(std::move(proposal),
+            refusalOf(cycle.size() == 1 ? a + " can't run before itself"
+                    : offset == 0
+                    ? a + " can't run before " + b + ": it needs what comes out of it"
+                    : a + " can't run before " + b + " of that micro-batch: it needs what comes out of it",
+                placeOf(graph, cycle.front()), "the path between them is marked"));
     }
     if (same >= 0)
         edits.replace(same, std::move(row));
@@ -290,10 +288,8 @@ Proposal proposeOrder(const GestureContext &context, const OrderGesture &gesture
     const auto second = ofOneDirection(graph, gesture.second);
     Proposal refused;
     refused.words = "order";
-    if (first.empty() || second.empty()) {
-        refused.refusal = nothingSelected();
-        return refused;
-    }
+    if (first.empty() || second.empty())
+        return withRefusal(std::move(refused), nothingSelected());
     const auto words = [&](const std::vector<OperatorId> &operators) {
         const std::string text = wordsFor(context.index(), actingForward(context, operators));
         const Direction direction = graph.at(operators.front()).direction;

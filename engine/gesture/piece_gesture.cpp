@@ -65,19 +65,18 @@ public:
 
     Proposal make()
     {
-        if (!m_context.plan) {
-            m_proposal.refusal = refusalOf("pieces of blocks can be moved once there is a plan", "block");
-            return m_proposal;
-        }
+        if (!m_context.plan)
+            return withRefusal(std::move(m_proposal),
+                refusalOf("pieces of blocks can be moved once there is a plan", "block"));
         const bool known = m_move.begin < m_move.end && m_move.end <= m_move.own.size()
             && (m_move.earlier ? m_move.caret < m_move.other.size()
                                : m_move.caret > 0 && m_move.caret <= m_move.other.size());
         if (!known) {
             m_proposal.words = "move a piece of " + wordsOf(m_move.block);
-            m_proposal.refusal = refusalOf("there is no operator of " + wordsOf(m_move.beside)
-                    + " that it could go " + (m_move.earlier ? "before" : "behind"),
-                "block");
-            return m_proposal;
+            return withRefusal(std::move(m_proposal),
+                refusalOf("there is no operator of " + wordsOf(m_move.beside) + " that it could go "
+                        + (m_move.earlier ? "before" : "behind"),
+                    "block"));
         }
         m_proposal.words = words();
         m_proposal.operators = actingForward(m_context,
@@ -298,10 +297,8 @@ Proposal proposeSideBySide(const GestureContext &context, BlockRef first, BlockR
     if (first.direction != Direction::Forward && second.direction == Direction::Forward)
         std::swap(first, second);
     proposal.words = "run " + wordsOf(first) + " beside " + wordsOf(second);
-    if (auto why = apartBecause(context, first, second)) {
-        proposal.refusal = std::move(why);
-        return proposal;
-    }
+    if (auto why = apartBecause(context, first, second))
+        return withRefusal(std::move(proposal), std::move(why));
     proposal.operators = operatorsOfStage(context, first.stage);
     const std::int32_t offset = second.microBatch - first.microBatch;
     InterleaveRule wanted{.first = passOf(first),

@@ -185,10 +185,8 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
     Proposal proposal;
     proposal.words = "place";
     const auto operators = actingForward(context, gesture.operators);
-    if (operators.empty()) {
-        proposal.refusal = nothingSelected();
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal), nothingSelected());
     if (gesture.devices.empty() && gesture.coordinates.empty())
         return freePlacement(context, operators);
     const std::string who = wordsFor(context.index(), operators);
@@ -196,8 +194,7 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
     const auto rule = targetOf(context, gesture);
     if (!rule) {
         proposal.words += " " + who;
-        proposal.refusal = rule.error();
-        return proposal;
+        return withRefusal(std::move(proposal), rule.error());
     }
     const bool byCoordinates = rule->devices.empty() && !rule->coordinates.empty();
     proposal.words = (gesture.replicate ? "replicate " : "place ") + who + (byCoordinates ? " at " : " on ")
@@ -221,10 +218,8 @@ Proposal proposePlaceOf(const GestureContext &context, const PlaceGesture &gestu
         }
         if (!others.empty())
             edits.append(gestureRow(edits.selectorOf(others), OpTransRule{{all}}));
-    } else if (auto refusal = fitSplits(context, edits, operators, domain)) {
-        proposal.refusal = std::move(refusal);
-        return proposal;
-    }
+    } else if (auto refusal = fitSplits(context, edits, operators, domain))
+        return withRefusal(std::move(proposal), std::move(refusal));
     movePlacement(context, edits, operators, *rule);
     moveStage(context, edits, operators, devices);
     edits.finish(proposal);

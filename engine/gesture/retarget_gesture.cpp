@@ -54,10 +54,8 @@ Proposal proposeOrderRow(
     Proposal proposal;
     proposal.words = "order";
     const OpOrderRule *rule = orderAt(context, line);
-    if (rule == nullptr) {
-        proposal.refusal = refusalOf("there is no such order any more", "order");
-        return proposal;
-    }
+    if (rule == nullptr)
+        return withRefusal(std::move(proposal), refusalOf("there is no such order any more", "order"));
     const Graph &graph = context.graph();
     const auto before = ofOneDirection(graph, context.index().select(first));
     const auto after = ofOneDirection(graph, context.index().select(second));
@@ -74,10 +72,8 @@ Proposal proposeOrderRow(
     };
     // As if this row were not there, so that it is not in its own way.
     GestureContext without = context;
-    if (!without.document.apply(setEnabled(context.document, {line}, false))) {
-        proposal.refusal = refusalOf("there is no such order any more", "order");
-        return proposal;
-    }
+    if (!without.document.apply(setEnabled(context.document, {line}, false)))
+        return withRefusal(std::move(proposal), refusalOf("there is no such order any more", "order"));
     proposal = proposeOrderOf(without,
         {before, after, rule->microBatchOffset, rule->microBatch, rule->part, rule->secondPart},
         words(before) + " before " + words(after));
@@ -104,10 +100,8 @@ Proposal proposeRetarget(
     Proposal refused;
     refused.words = "order";
     const OpOrderRule *rule = orderAt(context, line);
-    if (rule == nullptr) {
-        refused.refusal = refusalOf("there is no such order any more", "order");
-        return refused;
-    }
+    if (rule == nullptr)
+        return withRefusal(std::move(refused), refusalOf("there is no such order any more", "order"));
     const Graph &graph = context.graph();
     const Row &row = rowAt(context, line);
     // The end keeps its direction: an order of backward operators goes on to be one.
@@ -121,12 +115,11 @@ Proposal proposeRetarget(
     }
     std::sort(wanted.begin(), wanted.end());
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    if (wanted.empty()) {
-        refused.refusal = direction == Direction::Forward
-            ? nothingSelected()
-            : refusalOf("there is no operator of this order's direction here", "order");
-        return refused;
-    }
+    if (wanted.empty())
+        return withRefusal(std::move(refused),
+            direction == Direction::Forward
+                ? nothingSelected()
+                : refusalOf("there is no operator of this order's direction here", "order"));
     const Selector selector = directedSelector(context.index(), wanted);
     return end == OrderEnd::First ? proposeOrderRow(context, line, selector, rule->second)
                                   : proposeOrderRow(context, line, row.selector, selector);

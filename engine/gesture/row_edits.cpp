@@ -245,6 +245,12 @@ Error refusalOf(std::string sentence, std::string where, std::string advice)
     return {ErrorCode::InvalidInput, std::move(sentence), std::move(advice), std::move(where)};
 }
 
+Proposal withRefusal(Proposal proposal, std::optional<Error> why)
+{
+    proposal.refusal = std::move(why);
+    return proposal;
+}
+
 std::string countWords(std::size_t count, const char *what)
 {
     return counted(static_cast<std::int64_t>(count), what);

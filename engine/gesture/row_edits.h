@@ -110,6 +110,8 @@ std::string wordsFor(const GestureContext &context, const OpAssignRule &rule);
 /// "operator:NAME" or, with a part, "operator:NAME/k".
 std::string placeOf(const Graph &graph, OperatorId op, const std::string &part = {});
 Error refusalOf(std::string sentence, std::string where = {}, std::string advice = {});
+/// The proposal as it is, with the reason why it may not be.
+Proposal withRefusal(Proposal proposal, std::optional<Error> why);
 /// "24 operators", "1 operator".
 std::string countWords(std::size_t count, const char *what = "operator");
 

@@ -2,7 +2,6 @@
 
 #include "engine/gesture/row_edits.h"
 
-#include <string>
 #include <vector>
 
 namespace planloom {

@@ -120,10 +120,8 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
         bool meant = false;
         for (const SplitStep &step : steps) {
             auto split = madeBy(context, op, step);
-            if (!split) {
-                proposal.refusal = std::move(split).error();
-                return proposal;
-            }
+            if (!split)
+                return withRefusal(std::move(proposal), std::move(split).error());
             if (*split) {
                 added.push_back({-1, step, **split});
                 meant = true;
@@ -142,10 +140,8 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
             continue;
         proposal.operators.push_back(op);
         Rewrite made = rewrite(context, before[i], added, takenAway, exact);
-        if (auto refusal = checkSteps(context, op, made.after, coshard[i])) {
-            proposal.refusal = std::move(refusal);
-            return proposal;
-        }
+        if (auto refusal = checkSteps(context, op, made.after, coshard[i]))
+            return withRefusal(std::move(proposal), std::move(refusal));
         Domain domain = placements[i].domain;
         const bool overAxes = std::any_of(
             added.begin(), added.end(), [](const BoundStep &step) { return !step.split.axis.empty(); });
@@ -159,20 +155,17 @@ Proposal proposeSteps(const GestureContext &context, const std::vector<OperatorI
             else
                 moves.push_back({rule, {op}});
         }
-        if (auto refusal = checkDealing(context, op, made.after, domain)) {
-            proposal.refusal = std::move(refusal);
-            return proposal;
-        }
+        if (auto refusal = checkDealing(context, op, made.after, domain))
+            return withRefusal(std::move(proposal), std::move(refusal));
         for (const std::int32_t line : made.lines)
             edits.letGo(line, {op});
         writer.add(op, made.written);
     }
-    if (proposal.operators.empty()) {
-        proposal.refusal = refusalOf("none of these operators has the dimension "
-                + (steps.empty() ? std::string() : print(steps.front().dimension)),
-            placeOf(context.graph(), operators.front()), "pick a dimension that its chips show");
-        return proposal;
-    }
+    if (proposal.operators.empty())
+        return withRefusal(std::move(proposal),
+            refusalOf("none of these operators has the dimension "
+                    + (steps.empty() ? std::string() : print(steps.front().dimension)),
+                placeOf(context.graph(), operators.front()), "pick a dimension that its chips show"));
     writer.finish(edits);
     for (const auto &[rule, moved] : moves)
         movePlacement(context, edits, moved, rule);
@@ -248,8 +241,7 @@ Proposal proposeSplit(const GestureContext &context, const SplitGesture &gesture
         gesture.on.valid() && static_cast<std::size_t>(gesture.on.index) < graph.operators.size();
     if (operators.empty() || !known) {
         proposal.words = what + amount;
-        proposal.refusal = nothingSelected();
-        return proposal;
+        return withRefusal(std::move(proposal), nothingSelected());
     }
     OperatorId on = gesture.on;
     if (graph.at(on).direction == Direction::Backward)
@@ -259,24 +251,22 @@ Proposal proposeSplit(const GestureContext &context, const SplitGesture &gesture
         if (gesture.dimension < 0
             || static_cast<std::size_t>(gesture.dimension) >= op.annotation.dimensions.size()) {
             proposal.words = "split" + amount;
-            proposal.refusal = refusalOf(op.name + " has no such dimension", placeOf(graph, on));
-            return proposal;
+            return withRefusal(
+                std::move(proposal), refusalOf(op.name + " has no such dimension", placeOf(graph, on)));
         }
         what = "split " + labelOf(op.annotation, gesture.dimension);
         proposal.words = what + amount;
         proposal.operators = operators;
-        if (const std::string lock = lockOf(op, gesture.dimension); !lock.empty()) {
-            proposal.refusal = refusalOf(lock + ": it can't be split",
-                placeOf(
-                    graph, on, op.annotation.dimensions[static_cast<std::size_t>(gesture.dimension)].name));
-            return proposal;
-        }
+        if (const std::string lock = lockOf(op, gesture.dimension); !lock.empty())
+            return withRefusal(std::move(proposal),
+                refusalOf(lock + ": it can't be split",
+                    placeOf(graph, on,
+                        op.annotation.dimensions[static_cast<std::size_t>(gesture.dimension)].name)));
         const auto reference = referenceTo(context, operators, on, gesture.dimension);
-        if (!reference) {
-            proposal.refusal = refusalOf("the operators selected don't share this dimension",
-                placeOf(graph, on), "select operators of one kind, or split one of them");
-            return proposal;
-        }
+        if (!reference)
+            return withRefusal(std::move(proposal),
+                refusalOf("the operators selected don't share this dimension", placeOf(graph, on),
+                    "select operators of one kind, or split one of them"));
         step.dimension = *reference;
     }
     if (gesture.axis.empty() && gesture.parts < 1) {

@@ -20,17 +20,13 @@ Proposal proposeStageOf(const GestureContext &context, const std::vector<Operato
     Proposal proposal;
     proposal.words = "stage " + std::to_string(stage.index);
     const auto operators = actingForward(context, selected);
-    if (operators.empty()) {
-        proposal.refusal = nothingSelected();
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal), nothingSelected());
     proposal.operators = operators;
     proposal.words =
         "put " + wordsFor(context.index(), operators) + " in stage " + std::to_string(stage.index);
-    if (!stage.valid()) {
-        proposal.refusal = refusalOf("stages are numbered from 0", "stage");
-        return proposal;
-    }
+    if (!stage.valid())
+        return withRefusal(std::move(proposal), refusalOf("stages are numbered from 0", "stage"));
     std::vector<std::int32_t> stages = stagesByRow(context);
     stages.resize(context.graph().operators.size(), -1);
     bool changes = false;
@@ -44,11 +40,11 @@ Proposal proposeStageOf(const GestureContext &context, const std::vector<Operato
     if (const auto violations = numberStages(context.index(), stages).violations; !violations.empty()) {
         const StageViolation *violation = &violations.front();
         const Graph &graph = context.graph();
-        proposal.refusal = refusalOf(graph.at(violation->op).name + " in stage "
-                + std::to_string(violation->stage) + " reads what " + graph.at(violation->producer).name
-                + " makes in stage " + std::to_string(violation->producerStage),
-            placeOf(graph, violation->op), "stages must not decrease along the data flow");
-        return proposal;
+        return withRefusal(std::move(proposal),
+            refusalOf(graph.at(violation->op).name + " in stage " + std::to_string(violation->stage)
+                    + " reads what " + graph.at(violation->producer).name + " makes in stage "
+                    + std::to_string(violation->producerStage),
+                placeOf(graph, violation->op), "stages must not decrease along the data flow"));
     }
     RowEdits edits(context);
     if (named)
@@ -75,10 +71,8 @@ Proposal proposeRecompute(const GestureContext &context, const std::vector<Opera
     Proposal proposal;
     proposal.words = "recompute";
     const auto operators = actingForward(context, selected);
-    if (operators.empty()) {
-        proposal.refusal = nothingSelected();
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal), nothingSelected());
     proposal.operators = operators;
     const std::string who = wordsFor(context.index(), operators);
     RowEdits edits(context);

@@ -191,10 +191,8 @@ Proposal proposeTakingOver(const GestureContext &context, const Row &row,
     std::vector<OperatorMeaning> said;
     for (const OperatorId op : operators) {
         auto meaning = meaningOf(context, row.rule, op);
-        if (!meaning) {
-            proposal.refusal = std::move(meaning).error();
-            return proposal;
-        }
+        if (!meaning)
+            return withRefusal(std::move(proposal), std::move(meaning).error());
         said.push_back(meaning->value_or(OperatorMeaning{}));
     }
     forEachRow(context, [&](std::int32_t line, const Row &old) {
@@ -220,10 +218,8 @@ Proposal proposeSharding(const GestureContext &context, const Row &row, Proposal
 {
     const SelectorIndex &index = context.index();
     const auto &rule = std::get<OptimizerShardingRule>(row.rule);
-    if (auto check = RuleMeaning<OptimizerShardingRule>::check(context, rule); !check) {
-        proposal.refusal = std::move(check).error();
-        return proposal;
-    }
+    if (auto check = RuleMeaning<OptimizerShardingRule>::check(context, rule); !check)
+        return withRefusal(std::move(proposal), std::move(check).error());
     const auto selected = index.select(row.selector);
     std::vector<OperatorId> readers = forwardOnes(context.graph(), selected);
     for (const OperatorId op : selected) {
@@ -251,32 +247,25 @@ Proposal proposeSharding(const GestureContext &context, const Row &row, Proposal
 Proposal proposeTypedOrder(const GestureContext &context, const Row &row, Proposal proposal)
 {
     const auto &rule = std::get<OpOrderRule>(row.rule);
-    if (const auto known = context.index().check(rule.second); !known) {
-        proposal.refusal = known.error();
-        return proposal;
-    }
+    if (const auto known = context.index().check(rule.second); !known)
+        return withRefusal(std::move(proposal), known.error());
     const auto first = ofOneDirection(context.graph(), context.index().select(row.selector));
     const auto second = ofOneDirection(context.graph(), context.index().select(rule.second));
-    if (first.empty() || second.empty()) {
-        proposal.refusal = refusalOf("one side of the order names no operator", "order");
-        return proposal;
-    }
+    if (first.empty() || second.empty())
+        return withRefusal(
+            std::move(proposal), refusalOf("one side of the order names no operator", "order"));
     return proposeOrder(context, {first, second, rule.microBatchOffset, rule.microBatch});
 }
 
 /// A row about two selections that gives way to no other.
 Proposal proposePair(const GestureContext &context, const Row &row, const Selector &second, Proposal proposal)
 {
-    if (const auto known = context.index().check(second); !known) {
-        proposal.refusal = known.error();
-        return proposal;
-    }
+    if (const auto known = context.index().check(second); !known)
+        return withRefusal(std::move(proposal), known.error());
     proposal.operators = ofOneDirection(context.graph(), context.index().select(row.selector));
-    if (proposal.operators.empty()
-        || ofOneDirection(context.graph(), context.index().select(second)).empty()) {
-        proposal.refusal = refusalOf("one of the two selectors names no operator", nameOf(row.rule));
-        return proposal;
-    }
+    if (proposal.operators.empty() || ofOneDirection(context.graph(), context.index().select(second)).empty())
+        return withRefusal(
+            std::move(proposal), refusalOf("one of the two selectors names no operator", nameOf(row.rule)));
     RowEdits edits(context);
     edits.append(row);
     edits.finish(proposal);
@@ -291,10 +280,8 @@ Proposal proposeRow(const GestureContext &context, Row row)
         return proposeWhole(context, row);
     Proposal proposal;
     proposal.words = std::string(nameOf(row.rule)) + " " + print(row.rule);
-    if (const auto known = context.index().check(row.selector); !known) {
-        proposal.refusal = known.error();
-        return proposal;
-    }
+    if (const auto known = context.index().check(row.selector); !known)
+        return withRefusal(std::move(proposal), known.error());
     if (std::holds_alternative<OpOrderRule>(row.rule))
         return proposeTypedOrder(context, row, std::move(proposal));
     if (const Selector *second = secondSelectorOf(row.rule))
@@ -302,11 +289,10 @@ Proposal proposeRow(const GestureContext &context, Row row)
     if (std::holds_alternative<OptimizerShardingRule>(row.rule))
         return proposeSharding(context, row, std::move(proposal));
     const auto operators = forwardSelected(context.index(), row.selector);
-    if (operators.empty()) {
-        proposal.refusal = refusalOf("the selector names no forward operator", "selector",
-            "select forward operators: backward ones follow them");
-        return proposal;
-    }
+    if (operators.empty())
+        return withRefusal(std::move(proposal),
+            refusalOf("the selector names no forward operator", "selector",
+                "select forward operators: backward ones follow them"));
     proposal.operators = operators;
     if (print(row.rule).empty() || std::holds_alternative<RecomputeRule>(row.rule))
         proposal.words = std::string(nameOf(row.rule)) + " " + wordsFor(context.index(), operators);
@@ -373,19 +359,15 @@ Proposal proposeText(
     }
     const std::string_view word = text.substr(0, text.find_first_of(kSpaces));
     const auto shape = rowShapeOf(word);
-    if (!shape) {
-        proposal.refusal = row.error();
-        return proposal;
-    }
+    if (!shape)
+        return withRefusal(std::move(proposal), row.error());
     const std::size_t where = findWhere(text);
     const std::string_view given = where == std::string_view::npos ? text : text.substr(0, where);
     Selector selector;
     if (where != std::string_view::npos) {
         auto typed = typedSelector(context, trimmed(text.substr(where + 5)));
-        if (!typed) {
-            proposal.refusal = std::move(typed).error();
-            return proposal;
-        }
+        if (!typed)
+            return withRefusal(std::move(proposal), std::move(typed).error());
         selector = *std::move(typed);
     } else {
         const auto operators = actingForward(context, selected);
