@@ -264,17 +264,8 @@ std::vector<Dependency> withPeers(const TimelineDependencies &dependencies, std:
 
 const char *nameOf(WaitKind kind)
 {
-    switch (kind) {
-    case WaitKind::Data:
-        return "data";
-    case WaitKind::Order:
-        return "order";
-    case WaitKind::Reuse:
-        return "reuse";
-    case WaitKind::Peer:
-        return "peer";
-    }
-    return "";
+    constexpr std::array kNames{"data", "order", "reuse", "peer"};
+    return kNames[static_cast<std::size_t>(kind)];
 }
 
 Result<TimelineDependencies> dependenciesOf(

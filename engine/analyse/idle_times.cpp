@@ -3,6 +3,7 @@
 #include "engine/analyse/steady_state.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -229,48 +230,17 @@ private:
 
 const char *nameOf(IdleReason reason)
 {
-    switch (reason) {
-    case IdleReason::Fill:
-        return "fill";
-    case IdleReason::Drain:
-        return "drain";
-    case IdleReason::Imbalance:
-        return "imbalance";
-    case IdleReason::Dependency:
-        return "dependency";
-    case IdleReason::Memory:
-        return "memory";
-    case IdleReason::Communication:
-        return "communication";
-    case IdleReason::NoWork:
-        return "no work";
-    case IdleReason::Other:
-        return "other";
-    }
-    return "";
+    constexpr std::array kNames{
+        "fill", "drain", "imbalance", "dependency", "memory", "communication", "no work", "other"};
+    return kNames[static_cast<std::size_t>(reason)];
 }
 
 const char *sentenceOf(IdleReason reason)
 {
-    switch (reason) {
-    case IdleReason::Fill:
-        return "the pipeline fills";
-    case IdleReason::Drain:
-        return "the pipeline drains";
-    case IdleReason::Imbalance:
-        return "waits for a device with more work";
-    case IdleReason::Dependency:
-        return "waits for what others compute";
-    case IdleReason::Memory:
-        return "waits for memory";
-    case IdleReason::Communication:
-        return "waits for communication";
-    case IdleReason::NoWork:
-        return "has no work in this step";
-    case IdleReason::Other:
-        return "nothing known is waited for";
-    }
-    return "";
+    constexpr std::array kNames{"the pipeline fills", "the pipeline drains",
+        "waits for a device with more work", "waits for what others compute", "waits for memory",
+        "waits for communication", "has no work in this step", "nothing known is waited for"};
+    return kNames[static_cast<std::size_t>(reason)];
 }
 
 IdleReason IdleGap::largest() const

@@ -1,6 +1,8 @@
 #include "engine/analyse/statistics.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace planloom {
 
@@ -43,31 +45,9 @@ void count(SpanAmount &amount, std::int64_t nanoseconds)
 
 const char *nameOf(OperatorCategory category)
 {
-    switch (category) {
-    case OperatorCategory::Product:
-        return "product";
-    case OperatorCategory::Attention:
-        return "attention";
-    case OperatorCategory::Normalization:
-        return "normalization";
-    case OperatorCategory::Activation:
-        return "activation";
-    case OperatorCategory::Elementwise:
-        return "elementwise";
-    case OperatorCategory::Reduction:
-        return "reduction";
-    case OperatorCategory::Movement:
-        return "movement";
-    case OperatorCategory::Loss:
-        return "loss";
-    case OperatorCategory::Recurrent:
-        return "recurrent";
-    case OperatorCategory::Optimizer:
-        return "optimizer";
-    case OperatorCategory::Other:
-        return "other";
-    }
-    return "";
+    constexpr std::array kNames{"product", "attention", "normalization", "activation", "elementwise",
+        "reduction", "movement", "loss", "recurrent", "optimizer", "other"};
+    return kNames[static_cast<std::size_t>(category)];
 }
 
 Direction directionOf(SegmentKind kind)
@@ -177,6 +157,32 @@ std::optional<BoxStatistics> statisticsOf(
         result.devices.push_back(device);
     }
     return result;
+}
+
+std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline)
+{
+    std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
+    const SpanColumns &spans = timeline.spans;
+    std::vector<std::int64_t> alike; // by class: devices
+    for (const std::int32_t its : timeline.symmetryClass) {
+        alike.resize(std::max(alike.size(), static_cast<std::size_t>(its) + 1), 0);
+        ++alike[static_cast<std::size_t>(its)];
+    }
+    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+        // Its first device stands for a class.
+        const std::int64_t count =
+            std::exchange(alike[static_cast<std::size_t>(timeline.symmetryClass[d])], std::int64_t{0});
+        if (count == 0)
+            continue;
+        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row) {
+            const auto &instructions =
+                plan.devices[d].segments[static_cast<std::size_t>(spans.segment[row])].instructions;
+            const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
+            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
+                times[static_cast<std::size_t>(instruction.op.index)] += count * spans.duration[row];
+        }
+    }
+    return times;
 }
 
 } // namespace planloom

@@ -68,6 +68,10 @@ std::optional<BoxStatistics> statisticsOf(
 /// The whole step on all devices.
 TimeBox wholeOf(const Timeline &timeline);
 
+/// By operator of the plan's graph: how long kernels of its own run in one step, on all devices together.
+/// Devices of one class run the same kernels. O(instructions of a device of each class)
+std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline);
+
 /// The pass that a segment counts as wherever passes are added up or painted: what runs first in the step as
 /// forward, reduction as optimizer; transfers as forward, unless it is known what they serve (below).
 Direction directionOf(SegmentKind kind);

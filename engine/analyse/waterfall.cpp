@@ -3,6 +3,7 @@
 #include "engine/analyse/statistics.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace planloom {
@@ -22,21 +23,9 @@ StepPart stepPartOf(const ExecutionPlan &plan, const Segment &segment, const Ins
 
 const char *nameOf(StepPart part)
 {
-    switch (part) {
-    case StepPart::Compute:
-        return "compute";
-    case StepPart::ExposedCommunication:
-        return "exposed communication";
-    case StepPart::Idle:
-        return "idle";
-    case StepPart::Recompute:
-        return "recompute";
-    case StepPart::Optimizer:
-        return "optimizer";
-    case StepPart::Other:
-        return "other";
-    }
-    return "";
+    constexpr std::array kNames{
+        "compute", "exposed communication", "idle", "recompute", "optimizer", "other"};
+    return kNames[static_cast<std::size_t>(part)];
 }
 
 std::int64_t StepParts::step() const

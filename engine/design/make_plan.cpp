@@ -1,6 +1,7 @@
 #include "engine/design/make_plan.h"
 
 #include "engine/analyse/limits.h"
+#include "engine/analyse/statistics.h"
 #include "engine/base/background_disposal.h"
 #include "engine/conflict/order_cycle.h"
 #include "engine/design/explain/explain.h"
@@ -524,32 +525,6 @@ private:
 };
 
 } // namespace
-
-std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline)
-{
-    std::vector<std::int64_t> times(plan.graph->operators.size(), 0);
-    const SpanColumns &spans = timeline.spans;
-    std::vector<std::int64_t> alike; // by class: devices
-    for (const std::int32_t its : timeline.symmetryClass) {
-        alike.resize(std::max(alike.size(), static_cast<std::size_t>(its) + 1), 0);
-        ++alike[static_cast<std::size_t>(its)];
-    }
-    for (std::size_t d = 0; d < plan.devices.size(); ++d) {
-        // Its first device stands for a class.
-        const std::int64_t count =
-            std::exchange(alike[static_cast<std::size_t>(timeline.symmetryClass[d])], std::int64_t{0});
-        if (count == 0)
-            continue;
-        for (std::size_t row = timeline.deviceBegin[d]; row < timeline.deviceBegin[d + 1]; ++row) {
-            const auto &instructions =
-                plan.devices[d].segments[static_cast<std::size_t>(spans.segment[row])].instructions;
-            const Instruction &instruction = instructions[static_cast<std::size_t>(spans.instruction[row])];
-            if (instruction.kind == InstructionKind::Kernel && instruction.op.valid())
-                times[static_cast<std::size_t>(instruction.op.index)] += count * spans.duration[row];
-        }
-    }
-    return times;
-}
 
 std::size_t PlanAnswer::errorCount() const
 {

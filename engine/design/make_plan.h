@@ -163,10 +163,6 @@ using PlanAnswerSnapshot = std::shared_ptr<const PlanAnswer>;
 void makePlan(const PlanRequest &request, const std::stop_token &stop,
     const std::function<void(const PlanAnswer &)> &report);
 
-/// By operator of the plan's graph: how long kernels of its own run in one step, on all devices together.
-/// Devices of one class run the same kernels. O(instructions of a device of each class)
-std::vector<std::int64_t> kernelTimesOf(const ExecutionPlan &plan, const Timeline &timeline);
-
 /// The last answer, whatever it says. @return Cancelled if stopped
 Result<PlanAnswerSnapshot> answerOf(const PlanRequest &request, const std::stop_token &stop = {});
 

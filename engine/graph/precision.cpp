@@ -2,6 +2,7 @@
 
 #include "engine/graph/operators/operator_kind.h"
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -25,19 +26,8 @@ int distance(const Precision &a, const Precision &b)
 
 const char *nameOf(PrecisionPreset preset)
 {
-    switch (preset) {
-    case PrecisionPreset::Float32:
-        return "fp32";
-    case PrecisionPreset::TensorFloat32:
-        return "tf32";
-    case PrecisionPreset::BFloat16:
-        return "bf16";
-    case PrecisionPreset::Float16:
-        return "fp16";
-    case PrecisionPreset::Float8:
-        return "fp8";
-    }
-    return "";
+    constexpr std::array kNames{"fp32", "tf32", "bf16", "fp16", "fp8"};
+    return kNames[static_cast<std::size_t>(preset)];
 }
 
 std::optional<PrecisionPreset> precisionPresetNamed(std::string_view name)

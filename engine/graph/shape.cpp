@@ -1,6 +1,28 @@
 #include "engine/graph/shape.h"
 
+#include <array>
+
 namespace planloom {
+
+namespace {
+
+/// In the order of `DataType`.
+struct DataTypeTraits {
+    const char *name;
+    std::int8_t size; ///< Bytes of one element.
+    bool isFloating;
+};
+
+const DataTypeTraits &traitsOf(DataType type)
+{
+    static constexpr std::array<DataTypeTraits, 13> kTraits{{{"float32", 4, true}, {"float16", 2, true},
+        {"bfloat16", 2, true}, {"float64", 8, true}, {"int64", 8, false}, {"int32", 4, false},
+        {"int16", 2, false}, {"int8", 1, false}, {"uint8", 1, false}, {"bool", 1, false},
+        {"float8-e4m3", 1, true}, {"float8-e5m2", 1, true}, {"tensor-float32", 4, true}}};
+    return kTraits[static_cast<std::size_t>(type)];
+}
+
+} // namespace
 
 std::int64_t elementCount(const Shape &shape)
 {
@@ -12,75 +34,17 @@ std::int64_t elementCount(const Shape &shape)
 
 std::int64_t sizeOf(DataType type)
 {
-    switch (type) {
-    case DataType::Float64:
-    case DataType::Int64:
-        return 8;
-    case DataType::Float32:
-    case DataType::Int32:
-    case DataType::TensorFloat32:
-        return 4;
-    case DataType::Float16:
-    case DataType::BFloat16:
-    case DataType::Int16:
-        return 2;
-    case DataType::Int8:
-    case DataType::UInt8:
-    case DataType::Bool:
-    case DataType::Float8E4M3:
-    case DataType::Float8E5M2:
-        return 1;
-    }
-    return 1;
+    return traitsOf(type).size;
 }
 
 const char *nameOf(DataType type)
 {
-    switch (type) {
-    case DataType::Float32:
-        return "float32";
-    case DataType::Float16:
-        return "float16";
-    case DataType::BFloat16:
-        return "bfloat16";
-    case DataType::Float64:
-        return "float64";
-    case DataType::Int64:
-        return "int64";
-    case DataType::Int32:
-        return "int32";
-    case DataType::Int16:
-        return "int16";
-    case DataType::Int8:
-        return "int8";
-    case DataType::UInt8:
-        return "uint8";
-    case DataType::Bool:
-        return "bool";
-    case DataType::Float8E4M3:
-        return "float8-e4m3";
-    case DataType::Float8E5M2:
-        return "float8-e5m2";
-    case DataType::TensorFloat32:
-        return "tensor-float32";
-    }
-    return "unknown";
+    return traitsOf(type).name;
 }
 
 bool isFloating(DataType type)
 {
-    switch (type) {
-    case DataType::Float32:
-    case DataType::Float16:
-    case DataType::BFloat16:
-    case DataType::Float64:
-    case DataType::Float8E4M3:
-    case DataType::Float8E5M2:
-    case DataType::TensorFloat32:
-        return true;
-    default:
-        return false;
-    }
+    return traitsOf(type).isFloating;
 }
 
 std::string toString(const Shape &shape)

@@ -2,12 +2,10 @@
 
 #include "engine/design/make_plan.h"
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <thread>
 

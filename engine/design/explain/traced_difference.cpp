@@ -1,5 +1,6 @@
 #include "engine/design/explain/traced_difference.h"
 
+#include "engine/analyse/statistics.h"
 #include "engine/design/make_plan.h"
 #include "engine/design/remembered.h"
 #include "engine/table/table_text.h"

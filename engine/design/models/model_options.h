@@ -5,7 +5,6 @@
 #include "engine/graph/tensor.h"
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>

@@ -4,7 +4,6 @@
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 
-#include <optional>
 #include <string_view>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "engine/graph/annotation/annotation_parser.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 namespace planloom {

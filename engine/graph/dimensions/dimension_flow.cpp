@@ -3,6 +3,7 @@
 #include "engine/graph/annotation/annotation_builder.h"
 
 #include <algorithm>
+#include <array>
 
 namespace planloom {
 
@@ -27,25 +28,10 @@ bool isLiteralTerm(const Annotation &annotation, const Term &term)
 /// Kinds whose output has a dimension wherever their first input has one, cut or shifted at most.
 bool keepsPlaces(OperatorKind kind)
 {
-    switch (kind) {
-    case OperatorKind::Conv:
-    case OperatorKind::ConvTranspose:
-    case OperatorKind::MaxPool:
-    case OperatorKind::AveragePool:
-    case OperatorKind::LpPool:
-    case OperatorKind::Concat:
-    case OperatorKind::Split:
-    case OperatorKind::Slice:
-    case OperatorKind::Pad:
-    case OperatorKind::Resize:
-    case OperatorKind::TopK:
-    case OperatorKind::GatherElements:
-    case OperatorKind::ScatterElements:
-    case OperatorKind::ScatterND:
-        return true;
-    default:
-        return false;
-    }
+    using enum OperatorKind;
+    constexpr std::array kThese{Conv, ConvTranspose, MaxPool, AveragePool, LpPool, Concat, Split, Slice, Pad,
+        Resize, TopK, GatherElements, ScatterElements, ScatterND};
+    return std::find(kThese.begin(), kThese.end(), kind) != kThese.end();
 }
 
 } // namespace

@@ -30,8 +30,7 @@ std::shared_ptr<const TensorData> scalarOf(DataType type, double value)
     data->type = {type, {}};
     data->bytes.resize(static_cast<std::size_t>(sizeOf(type)));
     const auto write = [&](auto number) { std::memcpy(data->bytes.data(), &number, sizeof number); };
-    const auto integer = [&](auto zero) {
-        using Number = decltype(zero);
+    const auto integer = [&]<typename Number>(Number) {
         write(static_cast<Number>(std::clamp(value, static_cast<double>(std::numeric_limits<Number>::min()),
             static_cast<double>(std::numeric_limits<Number>::max() / 2))));
     };

@@ -1,7 +1,6 @@
 #include "engine/graph/operator_files/operator_file_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 namespace planloom {

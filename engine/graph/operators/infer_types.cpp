@@ -3,7 +3,6 @@
 #include "engine/graph/operators/kind_entry.h"
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 namespace planloom {

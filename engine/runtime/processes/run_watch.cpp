@@ -21,6 +21,11 @@ RunWatch::Report RunWatch::due(const std::vector<std::int64_t> &issued, Clock::t
     return Report::Alive;
 }
 
+bool RunEnding::beginBehindStep()
+{
+    return !m_begun && !std::exchange(m_behindStep, true);
+}
+
 bool RunEnding::begin(Clock::time_point now)
 {
     if (m_begun)

@@ -43,14 +43,18 @@ private:
     bool m_isStalled = false;
 };
 
-/// How a run is ended before its time: it is asked to, then told to, then killed.
+/// How a run is ended before its time: behind the step it is in, or at once, where it is asked to, then told
+/// to, then killed.
 class RunEnding
 {
 public:
     using Clock = RunWatch::Clock;
     enum class Stage { Ask, Terminate, Kill };
 
-    /// @return false if it had begun before
+    /// The run is to end behind the step it is in. @return false if it was asked to end before
+    bool beginBehindStep();
+    bool isBehindStep() const { return m_behindStep; }
+    /// The run is to end at once. @return false if that had begun before
     bool begin(Clock::time_point now);
     bool hasBegun() const { return m_begun.has_value(); }
     /// The stage that has been reached since the last call, if a later one has: 1 s after `begin` the run is
@@ -58,6 +62,7 @@ public:
     std::optional<Stage> next(Clock::time_point now);
 
 private:
+    bool m_behindStep = false;
     std::optional<Clock::time_point> m_begun{};
     Stage m_stage = Stage::Ask;
 };

@@ -182,9 +182,8 @@ private:
     /// Asks the run to end behind its step.
     void askToFinish(const std::string &why)
     {
-        if (m_finishing || m_ending.hasBegun())
+        if (!m_ending.beginBehindStep())
             return;
-        m_finishing = true;
         (void)writeFrame(m_ranks.front().socket.get(), "finish"); // which tells the others
         Json finishing = event("finishing");
         finishing["why"] = why;
@@ -334,7 +333,8 @@ private:
         signalfd_siginfo info{};
         if (::read(m_signals.descriptor(), &info, sizeof(info)) != sizeof(info))
             return;
-        if (info.ssi_signo == SIGINT && !m_request.options.training.checkpoints.empty() && !m_finishing)
+        if (info.ssi_signo == SIGINT && !m_request.options.training.checkpoints.empty()
+            && !m_ending.isBehindStep())
             askToFinish("interrupted");
         else
             cancel(info.ssi_signo == SIGINT ? "interrupted" : "terminated");
@@ -495,10 +495,9 @@ private:
     ControlReader m_control;
     RunWatch m_watch;
     std::int64_t m_memoryKills; ///< Of the system, before the run.
-    RunEnding m_ending{}; ///< All ranks are asked to end,
-    bool m_cancelled = false; ///< because somebody wanted it.
+    RunEnding m_ending{}; ///< What all ranks are asked to do,
+    bool m_cancelled = false; ///< at once because somebody wanted it.
     bool m_ready = false;
-    bool m_finishing = false; ///< Behind the step, as somebody wanted.
     bool m_done = false;
     std::optional<Error> m_error{};
     SuperviseOutcome m_outcome{};

@@ -70,6 +70,21 @@ TEST(RunEnding, AStageThatNobodyAskedForIsPassedOver)
     EXPECT_EQ(ending.next(RunEnding::Clock::time_point{2s}), RunEnding::Stage::Kill);
 }
 
+TEST(RunEnding, EndsBehindItsStepOnceAndNotAfterItEndsAtOnce)
+{
+    RunEnding ending;
+    EXPECT_FALSE(ending.isBehindStep());
+    EXPECT_TRUE(ending.beginBehindStep());
+    EXPECT_TRUE(ending.isBehindStep());
+    EXPECT_FALSE(ending.beginBehindStep());
+    EXPECT_FALSE(ending.hasBegun());
+    EXPECT_TRUE(ending.begin({})); // who asked for it may become impatient
+    RunEnding cancelled;
+    EXPECT_TRUE(cancelled.begin({}));
+    EXPECT_FALSE(cancelled.beginBehindStep());
+    EXPECT_FALSE(cancelled.isBehindStep());
+}
+
 TEST(ControlReader, GivesWholeLinesHoweverTheyArrive)
 {
     std::array<int, 2> ends{};

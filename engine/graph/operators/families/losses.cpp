@@ -2,8 +2,6 @@
 
 #include "engine/graph/operators/kind_entry.h"
 
-#include <utility>
-
 namespace planloom {
 
 namespace {

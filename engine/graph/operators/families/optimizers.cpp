@@ -5,7 +5,6 @@
 #include "engine/graph/operators/weight_update.h"
 
 #include <cmath>
-#include <utility>
 
 namespace planloom {
 
