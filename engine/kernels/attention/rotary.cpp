@@ -45,27 +45,31 @@ Angles anglesOf(const Shape &x, const Shape &cosine, const Shape &sine)
         LoopNest<3>(rows, {denseStrides(x), cosStrides, sinStrides}), cosStrides.back(), sinStrides.back()};
 }
 
+/// Element i of x is turned by what its partner is, with a sign; so, backward, the partner gets i's gradient
+/// with that sign.
+template<typename T> void turn(const RotaryPlan &plan, const std::vector<Partner> &partner, bool isBackward)
+{
+    const Angles angles = anglesOf(plan.x->shape, plan.cosine->shape, plan.sine->shape);
+    angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
+        for (std::int64_t r = 0; r < count; ++r) {
+            const T *from = elements<const T>(*plan.x) + at[0] + r * steps[0];
+            const T *c = elements<const T>(*plan.cosine) + at[1] + r * steps[1];
+            const T *s = elements<const T>(*plan.sine) + at[2] + r * steps[2];
+            T *to = elements<T>(*plan.made) + at[0] + r * steps[0];
+            for (std::int64_t i = 0; i < std::ssize(partner); ++i) {
+                const Partner &p = partner[static_cast<std::size_t>(i)];
+                to[i] = from[i] * c[i * angles.cosStep]
+                    + static_cast<T>(isBackward ? -p.sign : p.sign) * from[p.at]
+                        * s[(isBackward ? p.at : i) * angles.sinStep];
+            }
+        }
+    });
+}
+
 Result<void> rotaryForward(const KernelCall &call, const RotaryPlan &plan)
 {
-    const Shape &shape = plan.x->shape;
-    const std::int64_t width = shape.back();
-    const auto partner = partners(plan.interleaved, width);
-    const Angles angles = anglesOf(shape, plan.cosine->shape, plan.sine->shape);
-    return withFloat(call, plan.x->dataType, [&]<typename T>(T) {
-        angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-            for (std::int64_t r = 0; r < count; ++r) {
-                const T *from = elements<const T>(*plan.x) + at[0] + r * steps[0];
-                const T *c = elements<const T>(*plan.cosine) + at[1] + r * steps[1];
-                const T *s = elements<const T>(*plan.sine) + at[2] + r * steps[2];
-                T *to = elements<T>(*plan.made) + at[0] + r * steps[0];
-                for (std::int64_t i = 0; i < width; ++i) {
-                    const Partner &p = partner[static_cast<std::size_t>(i)];
-                    to[i] = from[i] * c[i * angles.cosStep]
-                        + static_cast<T>(p.sign) * from[p.at] * s[i * angles.sinStep];
-                }
-            }
-        });
-    });
+    const auto partner = partners(plan.interleaved, plan.x->shape.back());
+    return withFloat(call, plan.x->dataType, [&]<typename T>(T) { turn<T>(plan, partner, false); });
 }
 
 Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
@@ -75,27 +79,11 @@ Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
     const Buffer *dsin = plan.dsin;
     const std::int64_t width = dy->shape.back();
     const auto partner = partners(plan.interleaved, width);
-    return withFloat(call, dy->dataType, [&]<typename T>(T) -> Result<void> {
-        if (plan.made != nullptr) {
-            // Element i takes its partner's value with a sign; so the partner gets i's gradient with that
-            // sign.
-            const Angles angles = anglesOf(dy->shape, plan.cosine->shape, plan.sine->shape);
-            angles.rows.forEachRow([&](const auto &at, std::int64_t count, const auto &steps) {
-                for (std::int64_t r = 0; r < count; ++r) {
-                    const T *gradient = elements<const T>(*dy) + at[0] + r * steps[0];
-                    const T *c = elements<const T>(*plan.cosine) + at[1] + r * steps[1];
-                    const T *s = elements<const T>(*plan.sine) + at[2] + r * steps[2];
-                    T *to = elements<T>(*plan.made) + at[0] + r * steps[0];
-                    for (std::int64_t i = 0; i < width; ++i) {
-                        const Partner &p = partner[static_cast<std::size_t>(i)];
-                        to[i] = gradient[i] * c[i * angles.cosStep]
-                            - static_cast<T>(p.sign) * gradient[p.at] * s[p.at * angles.sinStep];
-                    }
-                }
-            });
-        }
+    return withFloat(call, dy->dataType, [&]<typename T>(T) {
+        if (plan.made != nullptr)
+            turn<T>(plan, partner, true);
         if (dcos == nullptr && dsin == nullptr)
-            return {};
+            return;
         const Angles angles = anglesOf(
             dy->shape, (dcos != nullptr ? dcos : dsin)->shape, (dsin != nullptr ? dsin : dcos)->shape);
         std::vector<double> cosSums(dcos == nullptr ? 0 : static_cast<std::size_t>(elementCount(*dcos)), 0.0);
@@ -119,7 +107,6 @@ Result<void> rotaryBackward(const KernelCall &call, const RotaryPlan &plan)
             storeSums<T>(cosSums, *dcos);
         if (dsin != nullptr)
             storeSums<T>(sinSums, *dsin);
-        return {};
     });
 }
 

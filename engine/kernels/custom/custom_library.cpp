@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace planloom {
 
@@ -9,26 +10,13 @@ namespace {
 
 std::int32_t libraryType(DataType type)
 {
-    switch (type) {
-    case DataType::Float32:
-        return PLANLOOM_OPERATOR_FLOAT32;
-    case DataType::Float64:
-        return PLANLOOM_OPERATOR_FLOAT64;
-    case DataType::Int64:
-        return PLANLOOM_OPERATOR_INT64;
-    case DataType::Int32:
-        return PLANLOOM_OPERATOR_INT32;
-    case DataType::Int16:
-        return PLANLOOM_OPERATOR_INT16;
-    case DataType::Int8:
-        return PLANLOOM_OPERATOR_INT8;
-    case DataType::UInt8:
-        return PLANLOOM_OPERATOR_UINT8;
-    case DataType::Bool:
-        return PLANLOOM_OPERATOR_BOOL;
-    default:
-        return 0;
-    }
+    using enum DataType;
+    static const std::map<DataType, std::int32_t> kTypes = {{Float32, PLANLOOM_OPERATOR_FLOAT32},
+        {Float64, PLANLOOM_OPERATOR_FLOAT64}, {Int64, PLANLOOM_OPERATOR_INT64},
+        {Int32, PLANLOOM_OPERATOR_INT32}, {Int16, PLANLOOM_OPERATOR_INT16}, {Int8, PLANLOOM_OPERATOR_INT8},
+        {UInt8, PLANLOOM_OPERATOR_UINT8}, {Bool, PLANLOOM_OPERATOR_BOOL}};
+    const auto found = kTypes.find(type);
+    return found == kTypes.end() ? 0 : found->second;
 }
 
 /// A tensor as the library sees it, with the lists that it points to.
