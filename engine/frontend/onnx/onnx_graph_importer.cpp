@@ -165,7 +165,7 @@ Result<void> OnnxGraphImporter::importNodes(const OnnxGraph &graph)
         }
         OnnxNodeContext context(node, inputs, m_writer, *this);
         if (m_writer.areOpaque(inputs)) {
-            context.writer().keepOpaque(inputs, nullptr);
+            context.keepOpaque(inputs, nullptr);
             continue;
         }
         const auto called = importCall(node, inputs);
@@ -175,7 +175,7 @@ Result<void> OnnxGraphImporter::importNodes(const OnnxGraph &graph)
         if (!imported && !m_writer.maySkip(imported.error()))
             return imported.error();
         if (!imported)
-            context.writer().keepOpaque(inputs, &imported.error());
+            context.keepOpaque(inputs, &imported.error());
     }
     return {};
 }

@@ -24,10 +24,10 @@ std::string kindOf(const OnnxAttribute &attribute)
 
 OnnxNodeContext::OnnxNodeContext(
     const OnnxNode &node, std::vector<TensorId> inputs, GraphWriter &graph, OnnxScope &scope)
-    : m_node(node)
+    : NodeWriter(graph, scope, SourceNode{node.name, node.type}, node.outputs)
+    , m_node(node)
     , m_inputs(std::move(inputs))
     , m_scope(scope)
-    , m_writer(graph, scope, SourceNode{node.name, node.type}, node.outputs)
 {
 }
 
@@ -173,13 +173,13 @@ Result<void> OnnxNodeContext::finish(OperatorKind kind, std::vector<TensorId> in
 Result<void> OnnxNodeContext::finishMany(Result<std::vector<TensorId>> made)
 {
     TRY(const auto outputs, made);
-    return m_writer.bindAll(outputs);
+    return bindAll(outputs);
 }
 
 Result<void> OnnxNodeContext::finishMany(
     OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes)
 {
-    return finishMany(m_writer.makeMany(kind, std::move(inputs), std::move(attributes)));
+    return finishMany(makeMany(kind, std::move(inputs), std::move(attributes)));
 }
 
 Attributes OnnxNodeContext::writtenAttributes() const
@@ -204,7 +204,7 @@ Attributes OnnxNodeContext::writtenAttributes() const
 Result<void> OnnxNodeContext::keepUnknown(std::string_view reason)
 {
     const std::string type = m_node.domain.empty() ? m_node.type : m_node.domain + "." + m_node.type;
-    return m_writer.keepUnknown(type, m_inputs, writtenAttributes(), reason);
+    return NodeWriter::keepUnknown(type, m_inputs, writtenAttributes(), reason);
 }
 
 std::optional<DataType> onnxElementType(std::int64_t code)
@@ -233,7 +233,7 @@ Result<void> importNode(OnnxNodeContext &context)
     const OnnxNode &node = context.node();
     if (const auto &files = context.graph().options().operators) {
         if (const auto definition = files->find(node.domain, node.type))
-            return context.writer().makeDefined(definition, context.inputs(), context.writtenAttributes());
+            return context.makeDefined(definition, context.inputs(), context.writtenAttributes());
     }
     if (!node.domain.empty()) {
         if (node.domain == "com.microsoft" && onnxContributedHandlers().contains(node.type))

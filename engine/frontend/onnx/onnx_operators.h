@@ -35,16 +35,14 @@ public:
     virtual Result<void> bindSequence(const std::string &value, std::vector<TensorId> sequence) = 0;
 };
 
-/// One node while it is made canonical: access to its inputs and attributes that reports what is wrong in the
-/// node's name, and the writer of its operators.
-class OnnxNodeContext
+/// One node while it is made canonical: the writer of its operators, with access to the node's inputs and
+/// attributes that reports what is wrong in its name.
+class OnnxNodeContext : public NodeWriter
 {
 public:
     OnnxNodeContext(const OnnxNode &node, std::vector<TensorId> inputs, GraphWriter &graph, OnnxScope &scope);
 
     const OnnxNode &node() const { return m_node; }
-    NodeWriter &writer() { return m_writer; }
-    GraphWriter &graph() { return m_writer.graph(); }
     OnnxScope &scope() { return m_scope; }
     std::int64_t opset() const { return m_scope.opset(); }
 
@@ -54,7 +52,7 @@ public:
     /// Invalid if absent.
     TensorId input(std::size_t slot) const { return slot < m_inputs.size() ? m_inputs[slot] : TensorId{}; }
     const std::vector<TensorId> &inputs() const { return m_inputs; }
-    const TensorType &type(std::size_t slot) const { return m_writer.typeOf(m_inputs[slot]); }
+    const TensorType &type(std::size_t slot) const { return typeOf(m_inputs[slot]); }
     const Shape &shape(std::size_t slot) const { return type(slot).shape; }
     std::int64_t rank(std::size_t slot) const { return static_cast<std::int64_t>(shape(slot).size()); }
     /// @return InvalidInput unless inputs 0 .. count-1 are there
@@ -84,35 +82,8 @@ public:
     Result<std::optional<std::vector<std::int64_t>>> attributeOrInput(
         std::string_view name, std::size_t slot, std::int64_t since);
 
-    /// Counts a negative axis from the end. @return InvalidInput if it is outside -rank .. rank - 1
-    Result<std::int64_t> axis(std::int64_t value, std::int64_t rank) const
-    {
-        return m_writer.axis(value, rank);
-    }
     /// Attribute "axis", resolved against input 0.
     Result<std::int64_t> axisAttribute(std::int64_t fallback) const;
-
-    // As of its writer.
-    bool wants(std::size_t slot) const { return m_writer.wants(slot); }
-    Result<TensorId> make(OperatorKind kind, std::vector<TensorId> inputs, Attributes attributes = {},
-        std::optional<TensorType> declared = {}, std::string_view suffix = {})
-    {
-        return m_writer.make(kind, std::move(inputs), std::move(attributes), std::move(declared), suffix);
-    }
-    Result<void> bind(std::size_t slot, TensorId tensor) { return m_writer.bind(slot, tensor); }
-    TensorId scalar(DataType type, double value) { return m_writer.scalar(type, value); }
-    Result<TensorId> reshape(TensorId x, Shape shape, std::string_view suffix)
-    {
-        return m_writer.reshape(x, std::move(shape), suffix);
-    }
-    Error invalid(std::string message, std::string advice = {}) const
-    {
-        return m_writer.invalid(std::move(message), std::move(advice));
-    }
-    Error unsupported(std::string message, std::string advice = {}) const
-    {
-        return m_writer.unsupported(std::move(message), std::move(advice));
-    }
 
     /// Gives output 0 its tensor, if there is one.
     Result<void> finish(Result<TensorId> made);
@@ -133,7 +104,6 @@ private:
     const OnnxNode &m_node;
     std::vector<TensorId> m_inputs;
     OnnxScope &m_scope;
-    NodeWriter m_writer;
 };
 
 /// The type with this code of ONNX's TensorProto.DataType; nothing if Planloom has not that type.

@@ -3,6 +3,7 @@
 #include "engine/frontend/file_kind.h"
 #include "engine/frontend/onnx/onnx_external.h"
 #include "engine/frontend/onnx/onnx_metadata.h"
+#include "engine/frontend/onnx/onnx_operators.h"
 #include "engine/frontend/onnx/onnx_wire.h"
 #include "engine/frontend/writer/tensor_values.h"
 
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -27,54 +29,15 @@ namespace {
 constexpr std::size_t kFreeRecords = 200'000;
 constexpr int kLargestRank = 64;
 
-std::optional<DataType> dataTypeOf(std::int32_t type)
-{
-    switch (type) {
-    case onnx::TensorProto::FLOAT:
-        return DataType::Float32;
-    case onnx::TensorProto::FLOAT16:
-        return DataType::Float16;
-    case onnx::TensorProto::BFLOAT16:
-        return DataType::BFloat16;
-    case onnx::TensorProto::DOUBLE:
-        return DataType::Float64;
-    case onnx::TensorProto::INT64:
-        return DataType::Int64;
-    case onnx::TensorProto::INT32:
-        return DataType::Int32;
-    case onnx::TensorProto::INT16:
-        return DataType::Int16;
-    case onnx::TensorProto::INT8:
-        return DataType::Int8;
-    case onnx::TensorProto::UINT8:
-        return DataType::UInt8;
-    case onnx::TensorProto::BOOL:
-        return DataType::Bool;
-    default:
-        return std::nullopt;
-    }
-}
-
 std::string nameOfElementType(std::int32_t type)
 {
-    switch (type) {
-    case onnx::TensorProto::UNDEFINED:
-        return "none";
-    case onnx::TensorProto::UINT16:
-        return "uint16";
-    case onnx::TensorProto::STRING:
-        return "string";
-    case onnx::TensorProto::UINT32:
-        return "uint32";
-    case onnx::TensorProto::UINT64:
-        return "uint64";
-    case onnx::TensorProto::COMPLEX64:
-        return "complex64";
-    case onnx::TensorProto::COMPLEX128:
-        return "complex128";
-    default:
-        return "number " + std::to_string(type);
-    }
+    using onnx::TensorProto;
+    static const std::map<std::int32_t, std::string> kNames = {{TensorProto::UNDEFINED, "none"},
+        {TensorProto::UINT16, "uint16"}, {TensorProto::STRING, "string"}, {TensorProto::UINT32, "uint32"},
+        {TensorProto::UINT64, "uint64"}, {TensorProto::COMPLEX64, "complex64"},
+        {TensorProto::COMPLEX128, "complex128"}};
+    const auto found = kNames.find(type);
+    return found == kNames.end() ? "number " + std::to_string(type) : found->second;
 }
 
 /// True if one of the IEEE numbers in `bytes`, `size` bytes each with the given exponent bits, is NaN or
@@ -281,7 +244,7 @@ Result<std::vector<std::byte>> Reader::inlineValues(
 
 Result<StoredTensor> Reader::tensor(onnx::TensorProto &proto, const std::string &name)
 {
-    const auto dataType = dataTypeOf(proto.data_type());
+    const auto dataType = onnxElementType(proto.data_type());
     if (!dataType)
         return error(ErrorCode::NotSupported,
             "tensor '" + name + "' has the element type " + nameOfElementType(proto.data_type())
@@ -335,7 +298,7 @@ OnnxValue Reader::value(const onnx::ValueInfoProto &proto) const
         return value;
     }
     const auto &type = proto.type().tensor_type();
-    value.dataType = dataTypeOf(type.elem_type());
+    value.dataType = onnxElementType(type.elem_type());
     if (!value.dataType)
         value.reason = "of element type " + nameOfElementType(type.elem_type());
     if (type.has_shape()) {
@@ -382,7 +345,7 @@ Result<OnnxAttribute> Reader::attribute(onnx::AttributeProto &proto, const std::
         return OnnxAttribute(std::vector<std::string>(proto.strings().begin(), proto.strings().end()));
     case onnx::AttributeProto::TENSOR:
         if (proto.has_t()) {
-            if (!dataTypeOf(proto.t().data_type()))
+            if (!onnxElementType(proto.t().data_type()))
                 return OnnxAttribute(OnnxUnreadable{"its element type is "
                     + nameOfElementType(proto.t().data_type()) + ", which Planloom has not"});
             TRY(StoredTensor value, tensor(*proto.mutable_t(), node + "/" + proto.name()));

@@ -14,12 +14,30 @@ namespace {
 constexpr std::size_t kDeepestJson = 256; ///< Graphs in graphs take some ten levels each.
 constexpr std::size_t kLongestName = 4096;
 
-/// The codes of ScalarType in PyTorch's schema.
-constexpr std::array<std::pair<int, const char *>, 22> kScalarTypes{
-    {{0, "unknown"}, {1, "uint8"}, {2, "int8"}, {3, "int16"}, {4, "int32"}, {5, "int64"}, {6, "float16"},
-        {7, "float32"}, {8, "float64"}, {9, "complex32"}, {10, "complex64"}, {11, "complex128"}, {12, "bool"},
-        {13, "bfloat16"}, {28, "uint16"}, {29, "float8_e4m3fn"}, {30, "float8_e5m2"}, {31, "float8_e4m3fnuz"},
-        {32, "float8_e5m2fnuz"}, {33, "float8_e8m0fnu"}, {34, "uint32"}, {35, "uint64"}}};
+/// A ScalarType of PyTorch's schema.
+struct ScalarType {
+    int code;
+    const char *name;
+    std::optional<DataType> type{}; ///< That it is here,
+    std::optional<DataType> part{}; ///< or that the parts of its complex numbers are.
+};
+
+constexpr std::array<ScalarType, 22> kScalarTypes{{{0, "unknown"}, {1, "uint8", DataType::UInt8},
+    {2, "int8", DataType::Int8}, {3, "int16", DataType::Int16}, {4, "int32", DataType::Int32},
+    {5, "int64", DataType::Int64}, {6, "float16", DataType::Float16}, {7, "float32", DataType::Float32},
+    {8, "float64", DataType::Float64}, {9, "complex32", {}, DataType::Float16},
+    {10, "complex64", {}, DataType::Float32}, {11, "complex128", {}, DataType::Float64},
+    {12, "bool", DataType::Bool}, {13, "bfloat16", DataType::BFloat16}, {28, "uint16"}, {29, "float8_e4m3fn"},
+    {30, "float8_e5m2"}, {31, "float8_e4m3fnuz"}, {32, "float8_e5m2fnuz"}, {33, "float8_e8m0fnu"},
+    {34, "uint32"}, {35, "uint64"}}};
+
+/// Null where the schema has no such code.
+const ScalarType *findScalarType(std::int64_t code)
+{
+    const auto found = std::find_if(kScalarTypes.begin(), kScalarTypes.end(),
+        [code](const ScalarType &type) { return type.code == code; });
+    return found == kScalarTypes.end() ? nullptr : &*found;
+}
 
 /// How deep brackets and braces lie in one another at most.
 std::size_t depthOfJson(std::string_view text)
@@ -47,53 +65,20 @@ std::size_t depthOfJson(std::string_view text)
 
 std::optional<DataType> pt2DataType(std::int64_t code)
 {
-    switch (code) {
-    case 1:
-        return DataType::UInt8;
-    case 2:
-        return DataType::Int8;
-    case 3:
-        return DataType::Int16;
-    case 4:
-        return DataType::Int32;
-    case 5:
-        return DataType::Int64;
-    case 6:
-        return DataType::Float16;
-    case 7:
-        return DataType::Float32;
-    case 8:
-        return DataType::Float64;
-    case 12:
-        return DataType::Bool;
-    case 13:
-        return DataType::BFloat16;
-    default:
-        return std::nullopt;
-    }
+    const ScalarType *known = findScalarType(code);
+    return known ? known->type : std::nullopt;
 }
 
 std::optional<DataType> pt2PartType(std::int64_t code)
 {
-    switch (code) {
-    case 9:
-        return DataType::Float16;
-    case 10:
-        return DataType::Float32;
-    case 11:
-        return DataType::Float64;
-    default:
-        return std::nullopt;
-    }
+    const ScalarType *known = findScalarType(code);
+    return known ? known->part : std::nullopt;
 }
 
 std::string pt2TypeName(std::int64_t code)
 {
-    for (const auto &[known, name] : kScalarTypes) {
-        if (known == code)
-            return name;
-    }
-    return "number " + std::to_string(code);
+    const ScalarType *known = findScalarType(code);
+    return known ? known->name : "number " + std::to_string(code);
 }
 
 bool isPlainPt2Name(const std::string &name)

@@ -84,7 +84,7 @@ Result<TensorId> attend(OnnxNodeContext &context, const OnnxAttention &attention
     TRY(const auto masks, masksInType(context, attention));
     inputs.insert(inputs.end(), masks.begin(), masks.end());
     TRY(const auto outputs,
-        context.writer().makeMany(OperatorKind::Attention, std::move(inputs), std::move(attributes)));
+        context.makeMany(OperatorKind::Attention, std::move(inputs), std::move(attributes)));
     return outputs.front();
 }
 
@@ -231,8 +231,8 @@ Result<TensorId> rotate(OnnxNodeContext &context, const OnnxRotation &rotation, 
         return context.make(Rotary, {rotation.x, cosine, sine}, attributes, {}, suffix);
     const std::vector<std::int64_t> sizes{width, shape[3] - width};
     TRY(const auto parts,
-        context.writer().makeMany(Split, {rotation.x},
-            attributesFrom({{"axis", std::int64_t{3}}, {"sizes", sizes}}), {}, suffixed(suffix, "parts")));
+        context.makeMany(Split, {rotation.x}, attributesFrom({{"axis", std::int64_t{3}}, {"sizes", sizes}}),
+            {}, suffixed(suffix, "parts")));
     TRY(const TensorId rotated,
         context.make(Rotary, {parts[0], cosine, sine}, attributes, {}, suffixed(suffix, "rotated")));
     return context.make(Concat, {rotated, parts[1]}, attributesFrom({{"axis", std::int64_t{3}}}), {}, suffix);

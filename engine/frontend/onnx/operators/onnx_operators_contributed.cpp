@@ -265,7 +265,7 @@ Result<void> unpack(Context &context, std::int64_t heads, std::int64_t keyHeads,
     const std::int64_t width = context.shape(0)[2] / all;
     const std::vector<std::int64_t> sizes{heads * width, keyHeads * width, keyHeads * width};
     TRY(const auto split,
-        context.writer().makeMany(OperatorKind::Split, {context.input(0)},
+        context.makeMany(OperatorKind::Split, {context.input(0)},
             attributesFrom({{"axis", std::int64_t{2}}, {"sizes", sizes}}), {}, "unpacked"));
     for (std::size_t i = 0; i < 3; ++i)
         parts[i] = split[i];

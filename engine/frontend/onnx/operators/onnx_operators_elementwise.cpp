@@ -177,7 +177,7 @@ Result<void> importBitShift(Context &context)
 
 Result<void> importBitwiseNot(Context &context)
 {
-    return context.finish(emitBitwiseNot(context.writer(), context.input(0)));
+    return context.finish(emitBitwiseNot(context, context.input(0)));
 }
 
 /// x + bias below -lambd, x - bias above lambd, 0 between.
@@ -272,7 +272,7 @@ Result<void> importDropout(Context &context)
             "Dropout nodes are left out: before operator set 12 they do not say whether they train");
     }
     const TensorId x = context.input(0);
-    TRY(const TensorId y, emitDropout(context.writer(), x, ratio, training));
+    TRY(const TensorId y, emitDropout(context, x, ratio, training));
     if (context.wants(1)) {
         if (y != x)
             return context.unsupported("the mask it returns is used, which Planloom does not make");

@@ -210,7 +210,7 @@ Result<void> importAffineGrid(Context &context)
 {
     TRY(const Integers size, context.constantIntegers(1, "size"));
     TRY(const std::int64_t aligned, context.integer("align_corners", 0));
-    return context.finish(emitAffineGrid(context.writer(), context.input(0), size, aligned != 0));
+    return context.finish(emitAffineGrid(context, context.input(0), size, aligned != 0));
 }
 
 // --- Col2Im

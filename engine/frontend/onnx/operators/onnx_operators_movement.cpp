@@ -25,7 +25,7 @@ Result<void> importReshape(Context &context)
     if (!given)
         return context.invalid("input 1 (shape) is missing");
     TRY(const std::int64_t allowZero, context.integer("allowzero", 0));
-    return context.finish(emitReshape(context.writer(), context.input(0), *given, allowZero == 0));
+    return context.finish(emitReshape(context, context.input(0), *given, allowZero == 0));
 }
 
 Result<void> importFlatten(Context &context)
@@ -91,19 +91,19 @@ Result<void> importTranspose(Context &context)
         for (std::int64_t axis = context.rank(0); axis-- > 0;)
             permutation.push_back(axis);
     }
-    return context.finish(emitTranspose(context.writer(), context.input(0), permutation));
+    return context.finish(emitTranspose(context, context.input(0), permutation));
 }
 
 Result<void> importExpand(Context &context)
 {
     TRY(const Integers shape, context.constantIntegers(1, "shape"));
-    return context.finish(emitExpand(context.writer(), context.input(0), shape));
+    return context.finish(emitExpand(context, context.input(0), shape));
 }
 
 Result<void> importTile(Context &context)
 {
     TRY(const Integers repeats, context.constantIntegers(1, "repeats"));
-    return context.finish(emitTile(context.writer(), context.input(0), repeats));
+    return context.finish(emitTile(context, context.input(0), repeats));
 }
 
 Result<void> importConcat(Context &context)
@@ -112,7 +112,7 @@ Result<void> importConcat(Context &context)
     if (!context.hasAttribute("axis"))
         return context.invalid("attribute 'axis' is missing");
     TRY(const std::int64_t axis, context.integer("axis", 0));
-    return context.finish(emitConcat(context.writer(), context.inputs(), axis));
+    return context.finish(emitConcat(context, context.inputs(), axis));
 }
 
 Result<void> importSplit(Context &context)
@@ -142,7 +142,7 @@ Result<void> importSplit(Context &context)
     if (static_cast<std::int64_t>(sizes.size()) != outputs)
         return context.invalid(
             "it has " + std::to_string(sizes.size()) + " sizes for " + std::to_string(outputs) + " outputs");
-    return context.finishMany(emitSplit(context.writer(), context.input(0), axis, sizes));
+    return context.finishMany(emitSplit(context, context.input(0), axis, sizes));
 }
 
 Result<void> importSlice(Context &context)
@@ -158,7 +158,7 @@ Result<void> importSlice(Context &context)
         return context.invalid("its starts or ends are missing");
     bounds.starts = *starts;
     bounds.ends = *ends;
-    return context.finish(emitSlice(context.writer(), context.input(0), bounds));
+    return context.finish(emitSlice(context, context.input(0), bounds));
 }
 
 Result<void> importPad(Context &context)
@@ -188,33 +188,33 @@ Result<void> importPad(Context &context)
         }
         pads = std::move(all);
     }
-    return context.finish(emitPad(context.writer(), context.input(0), pads, mode, value));
+    return context.finish(emitPad(context, context.input(0), pads, mode, value));
 }
 
 template<auto emit> Result<void> importGatherAlong(Context &context)
 {
     TRY(const std::int64_t axis, context.integer("axis", 0));
-    return context.finish(emit(context.writer(), context.input(0), context.input(1), axis));
+    return context.finish(emit(context, context.input(0), context.input(1), axis));
 }
 
 Result<void> importGatherND(Context &context)
 {
     TRY(const std::int64_t batch, context.integer("batch_dims", 0));
-    return context.finish(emitGatherND(context.writer(), context.input(0), context.input(1), batch));
+    return context.finish(emitGatherND(context, context.input(0), context.input(1), batch));
 }
 
 Result<void> importScatterElements(Context &context)
 {
     TRY(const std::string reduction, context.text("reduction", "none"));
     TRY(const std::int64_t axis, context.integer("axis", 0));
-    return context.finish(emitScatterElements(
-        context.writer(), context.input(0), context.input(1), context.input(2), axis, reduction));
+    return context.finish(
+        emitScatterElements(context, context.input(0), context.input(1), context.input(2), axis, reduction));
 }
 Result<void> importScatterND(Context &context)
 {
     TRY(const std::string reduction, context.text("reduction", "none"));
     return context.finish(
-        emitScatterND(context.writer(), context.input(0), context.input(1), context.input(2), reduction));
+        emitScatterND(context, context.input(0), context.input(1), context.input(2), reduction));
 }
 
 Result<void> importOneHot(Context &context)
@@ -284,7 +284,7 @@ Result<void> importTrilu(Context &context)
             return context.invalid("its k has " + std::to_string(given.size()) + " elements");
         k = given.front();
     }
-    return context.finish(emitTrilu(context.writer(), context.input(0), upper != 0, k));
+    return context.finish(emitTrilu(context, context.input(0), upper != 0, k));
 }
 
 Result<void> importDepthToSpace(Context &context)

@@ -29,7 +29,7 @@ Result<void> importConv(Context &context)
     TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t group, context.integer("group", 1));
     return context.finish(
-        emitConv(context.writer(), {context.input(0), context.input(1), context.input(2)}, windows, group));
+        emitConv(context, {context.input(0), context.input(1), context.input(2)}, windows, group));
 }
 
 Result<void> importConvTranspose(Context &context)
@@ -38,8 +38,8 @@ Result<void> importConvTranspose(Context &context)
     TRY(const std::int64_t group, context.integer("group", 1));
     TRY(const auto extra, context.integers("output_padding"));
     TRY(const auto outputs, context.integers("output_shape"));
-    return context.finish(emitConvTranspose(context.writer(),
-        {context.input(0), context.input(1), context.input(2)}, windows, group, extra, outputs));
+    return context.finish(emitConvTranspose(
+        context, {context.input(0), context.input(1), context.input(2)}, windows, group, extra, outputs));
 }
 
 Result<Attributes> poolAttributesOf(Context &context)
@@ -47,7 +47,7 @@ Result<Attributes> poolAttributesOf(Context &context)
     TRY_VOID(context.require(1));
     TRY(const WrittenWindows windows, windowsOf(context));
     TRY(const std::int64_t ceilMode, context.integer("ceil_mode", 0));
-    return poolAttributes(context.writer(), context.input(0), windows, ceilMode != 0);
+    return poolAttributes(context, context.input(0), windows, ceilMode != 0);
 }
 
 Result<void> importMaxPool(Context &context)

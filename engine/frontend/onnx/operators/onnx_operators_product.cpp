@@ -68,7 +68,7 @@ Result<void> importGemm(Context &context)
 Result<void> importEinsum(Context &context)
 {
     TRY(const std::string equation, context.text("equation", ""));
-    return context.finish(emitEinsum(context.writer(), context.inputs(), equation));
+    return context.finish(emitEinsum(context, context.inputs(), equation));
 }
 
 } // namespace

@@ -49,7 +49,7 @@ Result<void> reduce(Context &context, OperatorKind kind, std::int64_t since)
             axes.insert(axis);
     }
     return context.finish(
-        emitReduction(context.writer(), kind, context.input(0), {axes.begin(), axes.end()}, keep != 0));
+        emitReduction(context, kind, context.input(0), {axes.begin(), axes.end()}, keep != 0));
 }
 
 template<OperatorKind kind> Result<void> importReduction(Context &context)
@@ -83,15 +83,13 @@ Result<std::vector<std::int64_t>> spatialAxes(Context &context)
 Result<void> importGlobalAveragePool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
-    return context.finish(
-        emitReduction(context.writer(), OperatorKind::ReduceMean, context.input(0), axes, true));
+    return context.finish(emitReduction(context, OperatorKind::ReduceMean, context.input(0), axes, true));
 }
 
 Result<void> importGlobalMaxPool(Context &context)
 {
     TRY(const auto axes, spatialAxes(context));
-    return context.finish(
-        emitReduction(context.writer(), OperatorKind::ReduceMax, context.input(0), axes, true));
+    return context.finish(emitReduction(context, OperatorKind::ReduceMax, context.input(0), axes, true));
 }
 
 Result<void> importGlobalLpPool(Context &context)

@@ -119,7 +119,7 @@ Result<void> importSplitToSequence(Context &context)
     Sequence parts{context.input(0)};
     if (sizes.size() != 1) {
         TRY(parts,
-            context.writer().makeMany(
+            context.makeMany(
                 OperatorKind::Split, {context.input(0)}, attributesFrom({{"axis", axis}, {"sizes", sizes}})));
     }
     if (keep == 0 && !context.has(1)) {

@@ -184,7 +184,7 @@ Result<void> importEyeLike(Context &context)
 
 Result<void> importNonZero(Context &context)
 {
-    return context.finish(emitNonZero(context.writer(), context.input(0)));
+    return context.finish(emitNonZero(context, context.input(0)));
 }
 
 /// Picks what a condition says: a Gather.
@@ -198,7 +198,7 @@ Result<void> importCompress(Context &context)
         TRY(x, context.reshape(x, {elementCount(context.shape(0))}, "flatten"));
     }
     if (!context.graph().valuesOf(context.input(1))) {
-        TRY(const TensorId places, emitNonZero(context.writer(), context.input(1)));
+        TRY(const TensorId places, emitNonZero(context, context.input(1)));
         const Shape count{context.graph().typeOf(places).shape.back()};
         TRY(const TensorId list, context.reshape(places, count, "places"));
         return context.finish(OperatorKind::Gather, {x, list}, attributesFrom({{"axis", axis}}));

@@ -3,6 +3,7 @@
 #include "engine/frontend/torch/aten/aten_operators.h"
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -127,6 +128,18 @@ template<auto write> Result<void> formula(AtenContext &context)
 {
     AtenFormula f(context);
     return write(context, f);
+}
+
+/// The handler of an operator of tensor "self": `handler(context, self)`, or `handler(context, f, self)` of
+/// one that is written as a formula.
+template<auto handler> Result<void> ofSelf(AtenContext &context)
+{
+    TRY(const TensorId self, context.tensor("self"));
+    AtenFormula f(context);
+    if constexpr (std::is_invocable_v<decltype(handler), AtenContext &, AtenFormula &, TensorId>)
+        return handler(context, f, self);
+    else
+        return handler(context, self);
 }
 
 /// The mean or sum of all elements, or each of them, as argument "reduction" says, as result 0.

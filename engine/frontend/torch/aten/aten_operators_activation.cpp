@@ -52,9 +52,8 @@ Result<void> atenExp2(AtenContext &context)
     return context.finish(OperatorKind::Exp, {scaled});
 }
 
-Result<void> atenGelu(AtenContext &context)
+Result<void> atenGelu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::string approximate, context.text("approximate", "none"));
     if (approximate != "none" && approximate != "tanh")
         return context.unsupported(
@@ -63,9 +62,8 @@ Result<void> atenGelu(AtenContext &context)
 }
 
 /// log(1 + exp(beta x)) / beta; where beta x is above the threshold, x itself.
-Result<void> atenSoftplus(AtenContext &context, AtenFormula &f)
+Result<void> atenSoftplus(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double beta, context.real("beta", 1));
     TRY(const double threshold, context.real("threshold", 20));
     const auto scaled = beta == 1 ? AtenFormula::Made(x) : f.mul(x, beta);
@@ -79,17 +77,15 @@ Result<void> atenSoftplus(AtenContext &context, AtenFormula &f)
 }
 
 /// log(1 / (1 + exp(-x)))
-Result<void> atenLogSigmoid(AtenContext &context)
+Result<void> atenLogSigmoid(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId negative, context.make(OperatorKind::Neg, {x}, {}, {}, "neg"));
     TRY(const TensorId soft, context.make(OperatorKind::Softplus, {negative}, {}, {}, "softplus"));
     return context.finish(OperatorKind::Neg, {soft});
 }
 
-Result<void> atenElu(AtenContext &context)
+Result<void> atenElu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double alpha, context.real("alpha", 1));
     TRY(const double scale, context.real("scale", 1));
     TRY(const double inner, context.real("input_scale", 1));
@@ -99,35 +95,30 @@ Result<void> atenElu(AtenContext &context)
         return context.finish(OperatorKind::Selu, {x}, attributesFrom({{"alpha", alpha}, {"gamma", scale}}));
     return context.finish(OperatorKind::Elu, {x}, attributesFrom({{"alpha", alpha}}));
 }
-Result<void> atenSelu(AtenContext &context)
+Result<void> atenSelu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     return context.finish(OperatorKind::Selu, {x},
         attributesFrom({{"alpha", 1.67326319217681884765625}, {"gamma", 1.05070102214813232421875}}));
 }
-Result<void> atenCelu(AtenContext &context)
+Result<void> atenCelu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double alpha, context.real("alpha", 1));
     return context.finish(OperatorKind::Celu, {x}, attributesFrom({{"alpha", alpha}}));
 }
-Result<void> atenLeakyRelu(AtenContext &context)
+Result<void> atenLeakyRelu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double slope, context.real("negative_slope", 0.01));
     return context.finish(OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", slope}}));
 }
-Result<void> atenHardSigmoid(AtenContext &context)
+Result<void> atenHardSigmoid(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     return context.finish(
         OperatorKind::HardSigmoid, {x}, attributesFrom({{"alpha", 1.0 / 6}, {"beta", 0.5}}));
 }
 
 /// The slope of each channel, [c] or [1], against [n c ..].
-Result<void> atenPrelu(AtenContext &context)
+Result<void> atenPrelu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(TensorId slope, context.tensor("weight"));
     const std::int64_t count = elementCount(context.shapeOf(slope));
     Shape shape(context.shapeOf(x).size(), 1);
@@ -138,9 +129,8 @@ Result<void> atenPrelu(AtenContext &context)
 }
 
 /// The half that passes is scaled by the sigmoid of the other.
-Result<void> atenGlu(AtenContext &context)
+Result<void> atenGlu(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), -1));
     const std::int64_t extent = context.shapeOf(x)[static_cast<std::size_t>(axis)];
     TRY(const auto halves,
@@ -191,16 +181,14 @@ Result<void> atenClamp(AtenContext &context)
 {
     return clippedTo(context, "min", "max");
 }
-Result<void> atenHardTanh(AtenContext &context)
+Result<void> atenHardTanh(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double least, context.real("min_val", -1));
     TRY(const double most, context.real("max_val", 1));
     return context.finish(OperatorKind::Clip, {x}, attributesFrom({{"min", least}, {"max", most}}));
 }
-Result<void> atenRelu6(AtenContext &context)
+Result<void> atenRelu6(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     return context.finish(OperatorKind::Clip, {x}, attributesFrom({{"min", 0.0}, {"max", 6.0}}));
 }
 
@@ -211,11 +199,13 @@ const AtenHandlers &atenActivationHandlers()
     static const AtenHandlers kHandlers = {{"rsqrt", atenRsqrt},
         {"log2", [](AtenContext &context) { return atenLogBase(context, 2); }},
         {"log10", [](AtenContext &context) { return atenLogBase(context, 10); }}, {"log1p", atenLog1p},
-        {"expm1", atenExpm1}, {"exp2", atenExp2}, {"gelu", atenGelu}, {"softplus", formula<atenSoftplus>},
-        {"log_sigmoid", atenLogSigmoid}, {"elu", atenElu}, {"selu", atenSelu}, {"celu", atenCelu},
-        {"leaky_relu", atenLeakyRelu}, {"hardsigmoid", atenHardSigmoid}, {"prelu", atenPrelu},
-        {"_prelu_kernel", atenPrelu}, {"glu", atenGlu}, {"clamp", atenClamp}, {"clip", atenClamp},
-        {"clamp_min", atenClamp}, {"clamp_max", atenClamp}, {"hardtanh", atenHardTanh}, {"relu6", atenRelu6}};
+        {"expm1", atenExpm1}, {"exp2", atenExp2}, {"gelu", ofSelf<atenGelu>},
+        {"softplus", ofSelf<atenSoftplus>}, {"log_sigmoid", ofSelf<atenLogSigmoid>}, {"elu", ofSelf<atenElu>},
+        {"selu", ofSelf<atenSelu>}, {"celu", ofSelf<atenCelu>}, {"leaky_relu", ofSelf<atenLeakyRelu>},
+        {"hardsigmoid", ofSelf<atenHardSigmoid>}, {"prelu", ofSelf<atenPrelu>},
+        {"_prelu_kernel", ofSelf<atenPrelu>}, {"glu", ofSelf<atenGlu>}, {"clamp", atenClamp},
+        {"clip", atenClamp}, {"clamp_min", atenClamp}, {"clamp_max", atenClamp},
+        {"hardtanh", ofSelf<atenHardTanh>}, {"relu6", ofSelf<atenRelu6>}};
     return kHandlers;
 }
 

@@ -38,9 +38,8 @@ Result<TensorId> diagonalOf(
         list, f.integers(std::move(places), {count}), static_cast<std::int64_t>(shape.size()) - 1);
 }
 
-Result<void> atenDiagonal(AtenContext &context)
+Result<void> atenDiagonal(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t offset, context.integer("offset", 0));
     TRY(const std::int64_t rows, context.dimension("dim1", context.rankOf(x), 0));
     TRY(const std::int64_t columns, context.dimension("dim2", context.rankOf(x), 1));
@@ -50,9 +49,8 @@ Result<void> atenDiagonal(AtenContext &context)
     return context.bind(0, y);
 }
 
-Result<void> atenTrace(AtenContext &context, AtenFormula &f)
+Result<void> atenTrace(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     if (context.rankOf(x) != 2)
         return context.invalid("a trace is of a matrix, not of " + toString(context.shapeOf(x)));
     return f.finish(f.sum(diagonalOf(context, x, 0, 0, 1), {0}));
@@ -80,9 +78,8 @@ Result<void> finishEmbedded(
     return f.finish(f.permute(square, order));
 }
 
-Result<void> diagonalEmbedding(AtenContext &context)
+Result<void> diagonalEmbedding(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const std::int64_t rank = context.rankOf(x) + 1;
     TRY(const std::int64_t offset, context.integer("offset", 0));
     TRY(const std::int64_t rows, context.dimension("dim1", rank, -2));
@@ -93,9 +90,8 @@ Result<void> diagonalEmbedding(AtenContext &context)
 }
 
 /// The diagonal of a matrix, or a matrix with this diagonal.
-Result<void> atenDiag(AtenContext &context)
+Result<void> atenDiag(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t offset, context.integer("diagonal", 0));
     if (context.rankOf(x) == 1)
         return finishEmbedded(context, x, offset, 0, 1);
@@ -133,8 +129,9 @@ Result<void> blockDiagonal(AtenContext &context, AtenFormula &f)
 
 const AtenHandlers &atenDiagonalHandlers()
 {
-    static const AtenHandlers kHandlers = {{"diagonal", atenDiagonal}, {"diagonal_copy", atenDiagonal},
-        {"trace", formula<atenTrace>}, {"diag_embed", diagonalEmbedding}, {"diag", atenDiag},
+    static const AtenHandlers kHandlers = {{"diagonal", ofSelf<atenDiagonal>},
+        {"diagonal_copy", ofSelf<atenDiagonal>}, {"trace", ofSelf<atenTrace>},
+        {"diag_embed", ofSelf<diagonalEmbedding>}, {"diag", ofSelf<atenDiag>},
         {"block_diag", formula<blockDiagonal>}};
     return kHandlers;
 }

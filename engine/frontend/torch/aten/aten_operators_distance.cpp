@@ -245,9 +245,8 @@ Result<void> euclideanDistance(AtenContext &context, AtenFormula &f)
 }
 
 /// Distances of every two rows of a matrix, each pair once.
-Result<void> distancesWithin(AtenContext &context, AtenFormula &f)
+Result<void> distancesWithin(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const double p, context.real("p", 2));
     if (context.rankOf(x) != 2)
         return context.invalid(
@@ -342,8 +341,8 @@ const AtenHandlers &atenDistanceHandlers()
         {"_weight_norm_interface", formula<weightNorm>}, {"norm_except_dim", formula<normExceptDimension>},
         {"renorm", formula<atenRenorm>}, {"pairwise_distance", formula<pairwiseDistance>},
         {"cdist", formula<crossDistance>}, {"_cdist_forward", formula<crossDistance>},
-        {"_euclidean_dist", formula<euclideanDistance>}, {"pdist", formula<distancesWithin>},
-        {"_pdist_forward", formula<distancesWithin>}, {"dist", formula<atenDist>},
+        {"_euclidean_dist", formula<euclideanDistance>}, {"pdist", ofSelf<distancesWithin>},
+        {"_pdist_forward", ofSelf<distancesWithin>}, {"dist", formula<atenDist>},
         {"cosine_similarity", formula<cosineSimilarity>},
         {"cosine_embedding_loss", formula<cosineEmbeddingLoss>},
         {"triplet_margin_loss", formula<tripletLoss>}};

@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <cmath>
@@ -157,9 +157,8 @@ Result<void> atenPow(AtenContext &context)
     return context.finish(OperatorKind::Pow, std::move(operands));
 }
 
-Result<void> atenSquare(AtenContext &context)
+Result<void> atenSquare(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     return context.finish(OperatorKind::Mul, {x, x});
 }
 
@@ -201,9 +200,8 @@ Result<void> bitwiseOr(AtenContext &context)
 {
     return bitwiseOf(context, OperatorKind::Or, OperatorKind::BitwiseOr);
 }
-Result<void> bitwiseNot(AtenContext &context)
+Result<void> bitwiseNot(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     if (context.typeOf(x).dataType == DataType::Bool)
         return context.finish(OperatorKind::Not, {x});
     return context.finishWith(emitBitwiseNot, x);
@@ -225,9 +223,8 @@ Result<void> atenWhere(AtenContext &context)
     return context.finish(OperatorKind::Where, {chosen, operands[0], operands[1]});
 }
 
-Result<void> maskedFill(AtenContext &context)
+Result<void> maskedFill(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId mask, context.tensor("mask"));
     TRY(const auto value, context.operands({"value"}, context.typeOf(x).dataType));
     return context.finish(OperatorKind::Where, {mask, value[0], x});
@@ -294,9 +291,8 @@ Result<void> atenLerp(AtenContext &context)
 
 // --- types and dropout -------------------------------------------------------------------------------------
 
-Result<void> castToType(AtenContext &context)
+Result<void> castToType(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     DataType type = context.typeOf(x).dataType;
     if (context.given("other")) {
         TRY(const TensorId other, context.tensor("other"));
@@ -385,7 +381,7 @@ const AtenHandlers &atenElementwiseHandlers()
         {"true_divide", atenDiv}, {"floor_divide", atenFloorDivide},
         {"remainder", [](AtenContext &context) { return remainderOf(context, false); }},
         {"fmod", [](AtenContext &context) { return remainderOf(context, true); }}, {"pow", atenPow},
-        {"square", atenSquare}, {"maximum", arithmetic<Max>}, {"minimum", arithmetic<Min>},
+        {"square", ofSelf<atenSquare>}, {"maximum", arithmetic<Max>}, {"minimum", arithmetic<Min>},
         {"eq", comparison<Equal>}, {"ne", comparison<Equal, true>}, {"not_equal", comparison<Equal, true>},
         {"gt", comparison<Greater>}, {"ge", comparison<GreaterOrEqual>}, {"lt", comparison<Less>},
         {"le", comparison<LessOrEqual>}, {"logical_and", logical<And>}, {"logical_or", logical<Or>},
@@ -395,12 +391,12 @@ const AtenHandlers &atenElementwiseHandlers()
             [](AtenContext &context) {
                 return bitwiseOf(context, OperatorKind::Xor, OperatorKind::BitwiseXor);
             }},
-        {"bitwise_not", bitwiseNot}, {"where", atenWhere}, {"masked_fill", maskedFill},
+        {"bitwise_not", ofSelf<bitwiseNot>}, {"where", atenWhere}, {"masked_fill", ofSelf<maskedFill>},
         {"addcmul", addCombined<Mul>}, {"addcdiv", addCombined<Div>}, {"atan2", arcTangentOfTwo},
-        {"arctan2", arcTangentOfTwo}, {"lerp", atenLerp}, {"to", castToType}, {"_to_copy", castToType},
-        {"type_as", castToType}, {"dropout", atenDropout}, {"native_dropout", nativeDropout},
-        {"feature_dropout", featureDropout}, {"alpha_dropout", alphaDropout},
-        {"feature_alpha_dropout", alphaDropout}};
+        {"arctan2", arcTangentOfTwo}, {"lerp", atenLerp}, {"to", ofSelf<castToType>},
+        {"_to_copy", ofSelf<castToType>}, {"type_as", ofSelf<castToType>}, {"dropout", atenDropout},
+        {"native_dropout", nativeDropout}, {"feature_dropout", featureDropout},
+        {"alpha_dropout", alphaDropout}, {"feature_alpha_dropout", alphaDropout}};
     return kHandlers;
 }
 

@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <cmath>
 #include <utility>
@@ -64,9 +64,8 @@ Result<void> onesLike(AtenContext &context)
 }
 
 /// In place: the tensor becomes a number, or a copy of another one.
-Result<void> fillWith(AtenContext &context)
+Result<void> fillWith(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     if (!std::holds_alternative<TensorId>(context.value("value")))
         return fullLike(context);
     TRY(TensorId value, context.tensor("value"));
@@ -74,9 +73,8 @@ Result<void> fillWith(AtenContext &context)
     TRY(const TensorId y, context.expand(value, Shape(context.shapeOf(x)), ""));
     return context.bind(0, y);
 }
-Result<void> copyOf(AtenContext &context)
+Result<void> copyOf(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(TensorId source, context.tensor("src"));
     TRY(source, context.cast(source, context.typeOf(x).dataType));
     TRY(const TensorId y, context.expand(source, Shape(context.shapeOf(x)), ""));
@@ -142,8 +140,8 @@ const AtenHandlers &atenFillingHandlers()
         {"ones", [](AtenContext &context) { return filledBy(context, AtenValue(1.0), DataType::Float32); }},
         {"empty", atenZeros}, {"full_like", fullLike}, {"new_full", fullLike}, {"zeros_like", zerosLike},
         {"new_zeros", zerosLike}, {"empty_like", zerosLike}, {"new_empty", zerosLike},
-        {"ones_like", onesLike}, {"new_ones", onesLike}, {"fill", fillWith}, {"zero", zerosLike},
-        {"copy", copyOf}, {"scalar_tensor", scalarTensorOf}, {"arange", atenRange}, {"eye", atenEye},
+        {"ones_like", onesLike}, {"new_ones", onesLike}, {"fill", ofSelf<fillWith>}, {"zero", zerosLike},
+        {"copy", ofSelf<copyOf>}, {"scalar_tensor", scalarTensorOf}, {"arange", atenRange}, {"eye", atenEye},
         {"_assert_tensor_metadata", nothing}, {"_assert_scalar", nothing}, {"_assert_async", nothing},
         {"sym_constrain_range", nothing}, {"sym_constrain_range_for_size", nothing},
         {"_functional_assert_async", nothing}, {"rand", random}, {"rand_like", random}, {"randn", random},

@@ -1,5 +1,5 @@
 // Discrete Fourier transforms as products with matrices of cosines and sines, of real and imaginary parts.
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <cmath>
@@ -364,9 +364,8 @@ Result<void> hermitian(AtenContext &context)
 }
 
 /// fftshift and its inverse: the zero frequency in the middle.
-template<bool back> Result<void> shifted(AtenContext &context)
+template<bool back> Result<void> shifted(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const Shape shape = context.shapeOf(x);
     Integers all(shape.size());
     std::iota(all.begin(), all.end(), std::int64_t{0});
@@ -543,8 +542,8 @@ const AtenHandlers &atenFourierHandlers()
         {"fft_irfft2", fourier<2, RealOfHalf, true>}, {"fft_fftn", fourier<0, Whole, false>},
         {"fft_ifftn", fourier<0, Whole, true>}, {"fft_rfftn", fourier<0, HalfOfReal, false>},
         {"fft_irfftn", fourier<0, RealOfHalf, true>}, {"fft_hfft", hermitian},
-        {"fft_ihfft", fourier<1, HalfOfReal, true>}, {"fft_fftshift", shifted<false>},
-        {"fft_ifftshift", shifted<true>}, {"_fft_r2c", coreFourier<HalfOfReal>},
+        {"fft_ihfft", fourier<1, HalfOfReal, true>}, {"fft_fftshift", ofSelf<shifted<false>>},
+        {"fft_ifftshift", ofSelf<shifted<true>>}, {"_fft_r2c", coreFourier<HalfOfReal>},
         {"_fft_c2r", coreFourier<RealOfHalf>}, {"_fft_c2c", coreFourier<Whole>}, {"stft", shortTime},
         {"istft", fromShortTime}};
     return kHandlers;

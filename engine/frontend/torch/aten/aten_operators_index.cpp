@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <numeric>
@@ -13,17 +13,15 @@ using Integers = std::vector<std::int64_t>;
 
 // --- indices -----------------------------------------------------------------------------------------------
 
-Result<void> atenGather(AtenContext &context)
+Result<void> atenGather(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     return context.finishWith(emitGatherElements, x, indices, axis);
 }
 
-Result<void> indexSelect(AtenContext &context)
+Result<void> indexSelect(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     return context.finishWith(emitGather, x, indices, axis);
@@ -185,9 +183,8 @@ Result<TensorId> valuesAtPlaces(
 }
 
 /// x with values written, or added, at places.
-Result<void> indexPut(AtenContext &context)
+Result<void> indexPut(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(TensorId values, context.tensor("values"));
     TRY(const bool accumulate, context.flag("accumulate", false));
     TRY(values, context.cast(values, context.typeOf(x).dataType));
@@ -220,9 +217,8 @@ Result<void> indexPut(AtenContext &context)
 }
 
 /// The places of what is not zero, [c rank].
-Result<void> atenNonZero(AtenContext &context)
+Result<void> atenNonZero(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId places, context.part("places", emitNonZero, x));
     return context.finishPermuted(places, {1, 0});
 }
@@ -240,16 +236,14 @@ Result<void> maskedSelect(AtenContext &context)
     return context.finishWith(emitGatherND, x, rows, std::int64_t{0});
 }
 
-template<bool upper> Result<void> triangle(AtenContext &context)
+template<bool upper> Result<void> triangle(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t diagonal, context.integer("diagonal", 0));
     return context.finishWith(emitTrilu, x, upper, diagonal);
 }
 
-Result<void> atenOneHot(AtenContext &context)
+Result<void> atenOneHot(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t classes, context.integer("num_classes", -1));
     if (classes < 1)
         return context.unsupported("its number of classes is found from data", "give num_classes");
@@ -260,9 +254,8 @@ Result<void> atenOneHot(AtenContext &context)
         TensorType{DataType::Int64, std::move(shape)});
 }
 
-Result<void> pixelShuffle(AtenContext &context)
+Result<void> pixelShuffle(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t factor, context.integer("upscale_factor"));
     return context.finish(OperatorKind::DepthToSpace, {x},
         attributesFrom({{"blocksize", factor}, {"mode", std::string("CRD")}}));
@@ -317,11 +310,12 @@ Result<void> pixelUnshuffle(AtenContext &context)
 
 const AtenHandlers &atenIndexHandlers()
 {
-    static const AtenHandlers kHandlers = {{"gather", atenGather}, {"index_select", indexSelect},
-        {"index", atenIndex}, {"_unsafe_index", atenIndex}, {"index_put", indexPut},
-        {"_unsafe_index_put", indexPut}, {"nonzero", atenNonZero}, {"masked_select", maskedSelect},
-        {"tril", triangle<false>}, {"triu", triangle<true>}, {"one_hot", atenOneHot},
-        {"pixel_shuffle", pixelShuffle}, {"pixel_unshuffle", pixelUnshuffle},
+    static const AtenHandlers kHandlers = {{"gather", ofSelf<atenGather>},
+        {"index_select", ofSelf<indexSelect>}, {"index", atenIndex}, {"_unsafe_index", atenIndex},
+        {"index_put", ofSelf<indexPut>}, {"_unsafe_index_put", ofSelf<indexPut>},
+        {"nonzero", ofSelf<atenNonZero>}, {"masked_select", maskedSelect}, {"tril", ofSelf<triangle<false>>},
+        {"triu", ofSelf<triangle<true>>}, {"one_hot", ofSelf<atenOneHot>},
+        {"pixel_shuffle", ofSelf<pixelShuffle>}, {"pixel_unshuffle", pixelUnshuffle},
         {"channel_shuffle", channelShuffle}, {"native_channel_shuffle", channelShuffle}};
     return kHandlers;
 }

@@ -113,18 +113,16 @@ Result<void> atenLikelihood(AtenContext &context)
     return classLoss(context, OperatorKind::NegativeLogLikelihood);
 }
 
-Result<void> atenSquaredError(AtenContext &context)
+Result<void> atenSquaredError(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, target}, {}, {}, "distance"));
     TRY(const TensorId square, context.make(OperatorKind::Mul, {distance, distance}, {}, {}, "square"));
     return finishAtenLoss(context, square);
 }
 
-Result<void> atenAbsoluteError(AtenContext &context)
+Result<void> atenAbsoluteError(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const TensorId distance, context.make(OperatorKind::Sub, {x, target}, {}, {}, "distance"));
     TRY(const TensorId magnitude, context.make(OperatorKind::Abs, {distance}, {}, {}, "abs"));
@@ -166,9 +164,8 @@ Result<void> finishWeighted(AtenContext &context, TensorId each)
 
 /// softplus(x) - x target; with the weight p of positive items
 /// (1 - target) x + (1 + (p - 1) target) softplus(-x)
-Result<void> atenBinaryLogits(AtenContext &context)
+Result<void> atenBinaryLogits(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const TensorId positive, context.optionalTensor("pos_weight"));
     const DataType type = context.typeOf(x).dataType;
@@ -192,9 +189,8 @@ Result<void> atenBinaryLogits(AtenContext &context)
 }
 
 /// -(target log x + (1 - target) log(1 - x)), whose logarithms PyTorch bounds by -100
-Result<void> atenBinaryEntropy(AtenContext &context)
+Result<void> atenBinaryEntropy(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     const TensorId one = context.scalar(context.typeOf(x).dataType, 1);
     const Attributes bound = attributesFrom({{"min", -100.0}});
@@ -214,9 +210,8 @@ Result<void> atenBinaryEntropy(AtenContext &context)
 }
 
 /// target (log target - x), which is 0 where the target is; or exp(target) (target - x) of logarithms
-Result<void> atenDivergence(AtenContext &context)
+Result<void> atenDivergence(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const bool logarithms, context.flag("log_target", false));
     TensorId weight = target;
@@ -243,11 +238,11 @@ const AtenHandlers &atenLossHandlers()
             [](AtenContext &context) { return classLoss(context, OperatorKind::CrossEntropy); }},
         {"nll_loss", atenLikelihood}, {"nll_loss2d", atenLikelihood}, {"nll_loss_nd", atenLikelihood},
         {"nll_loss_forward", atenLikelihood}, {"nll_loss2d_forward", atenLikelihood},
-        {"mse_loss", atenSquaredError}, {"l1_loss", atenAbsoluteError},
+        {"mse_loss", ofSelf<atenSquaredError>}, {"l1_loss", ofSelf<atenAbsoluteError>},
         {"smooth_l1_loss", [](AtenContext &context) { return boundedError(context, "beta", true); }},
         {"huber_loss", [](AtenContext &context) { return boundedError(context, "delta", false); }},
-        {"binary_cross_entropy_with_logits", atenBinaryLogits}, {"binary_cross_entropy", atenBinaryEntropy},
-        {"kl_div", atenDivergence}};
+        {"binary_cross_entropy_with_logits", ofSelf<atenBinaryLogits>},
+        {"binary_cross_entropy", ofSelf<atenBinaryEntropy>}, {"kl_div", ofSelf<atenDivergence>}};
     return kHandlers;
 }
 

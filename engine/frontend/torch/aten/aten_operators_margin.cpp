@@ -21,9 +21,8 @@ Result<void> rankingLoss(AtenContext &context, AtenFormula &f)
 }
 
 /// x where the target is 1, and max(0, margin - x) where it is -1; both of any other target.
-Result<void> hingeLoss(AtenContext &context, AtenFormula &f)
+Result<void> hingeLoss(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     TRY(const double margin, context.real("margin", 1));
     const auto apart = f.where(f.equal(target, 1.0), 0.0, f.clip(f.sub(margin, x), 0.0));
@@ -32,9 +31,8 @@ Result<void> hingeLoss(AtenContext &context, AtenFormula &f)
 }
 
 /// log(1 + exp(-target x))
-Result<void> softMarginLoss(AtenContext &context, AtenFormula &f)
+Result<void> softMarginLoss(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId target, context.tensor("target"));
     const auto agreement = f.of(OperatorKind::Neg, f.mul(target, x));
     return finishAtenLoss(context, f.of(OperatorKind::Softplus, agreement));
@@ -132,7 +130,7 @@ Result<void> poissonLoss(AtenContext &context, AtenFormula &f)
 const AtenHandlers &atenMarginHandlers()
 {
     static const AtenHandlers kHandlers = {{"margin_ranking_loss", formula<rankingLoss>},
-        {"hinge_embedding_loss", formula<hingeLoss>}, {"soft_margin_loss", formula<softMarginLoss>},
+        {"hinge_embedding_loss", ofSelf<hingeLoss>}, {"soft_margin_loss", ofSelf<softMarginLoss>},
         {"multi_margin_loss", formula<multiMarginLoss>},
         {"multilabel_margin_loss", formula<multiLabelMarginLoss>},
         {"multilabel_margin_loss_forward", formula<multiLabelMarginLoss>},

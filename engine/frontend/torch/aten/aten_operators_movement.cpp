@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <map>
@@ -66,9 +66,8 @@ Integers partsOf(std::int64_t extent, std::int64_t size)
     return sizes;
 }
 
-Result<void> atenSplit(AtenContext &context)
+Result<void> atenSplit(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     const char *name = context.given("split_sizes") ? "split_sizes" : "split_size";
     TRY(Integers sizes, context.integers(name));
@@ -80,9 +79,8 @@ Result<void> atenSplit(AtenContext &context)
     return splitInto(context, x, axis, sizes);
 }
 
-Result<void> atenChunk(AtenContext &context)
+Result<void> atenChunk(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     TRY(const std::int64_t count, context.integer("chunks"));
     if (count < 1 || context.shapeOf(x).empty())
@@ -92,9 +90,8 @@ Result<void> atenChunk(AtenContext &context)
         context, x, axis, partsOf(extent, std::max<std::int64_t>(1, (extent + count - 1) / count)));
 }
 
-Result<void> atenUnbind(AtenContext &context)
+Result<void> atenUnbind(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     Shape shape = context.shapeOf(x);
     const auto count = shape.empty() ? 0 : axisIndex(shape[axisIndex(axis)]);
@@ -110,9 +107,8 @@ Result<void> atenUnbind(AtenContext &context)
     return {};
 }
 
-Result<void> atenSlice(AtenContext &context)
+Result<void> atenSlice(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     TRY(const std::int64_t begin, context.integer("start", 0));
     TRY(const std::int64_t end, context.integer("end", INT64_MAX));
@@ -121,9 +117,8 @@ Result<void> atenSlice(AtenContext &context)
     return context.bind(0, y);
 }
 
-Result<void> atenNarrow(AtenContext &context)
+Result<void> atenNarrow(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     TRY(const std::int64_t begin, context.integer("start"));
     TRY(const std::int64_t length, context.integer("length"));
@@ -137,9 +132,8 @@ Result<void> atenNarrow(AtenContext &context)
 }
 
 /// One place of a dimension, which disappears.
-Result<void> atenSelect(AtenContext &context)
+Result<void> atenSelect(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     if (context.shapeOf(x).empty())
         return context.invalid("it selects from a scalar");
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
@@ -199,9 +193,8 @@ Result<TensorId> withPart(
     return context.concat(std::move(parts), axis, "");
 }
 
-Result<void> sliceScatter(AtenContext &context)
+Result<void> sliceScatter(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId part, context.tensor("src"));
     if (context.shapeOf(x).empty())
         return context.invalid("it writes into a part of a scalar");
@@ -231,9 +224,8 @@ Result<void> sliceScatter(AtenContext &context)
     return context.bind(0, y);
 }
 
-Result<void> selectScatter(AtenContext &context)
+Result<void> selectScatter(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId part, context.tensor("src"));
     if (context.shapeOf(x).empty())
         return context.invalid("it writes into a part of a scalar");
@@ -299,11 +291,12 @@ Result<void> replicationPad(AtenContext &context)
 const AtenHandlers &atenMovementHandlers()
 {
     static const AtenHandlers kHandlers = {{"cat", atenCat}, {"concat", atenCat}, {"concatenate", atenCat},
-        {"stack", atenStack}, {"split", atenSplit}, {"split_with_sizes", atenSplit},
-        {"split_with_sizes_copy", atenSplit}, {"chunk", atenChunk}, {"unbind", atenUnbind},
-        {"slice", atenSlice}, {"slice_copy", atenSlice}, {"narrow", atenNarrow}, {"diff", atenDiff},
-        {"select", atenSelect}, {"select_copy", atenSelect}, {"slice_scatter", sliceScatter},
-        {"select_scatter", selectScatter}, {"pad", atenPad}, {"constant_pad_nd", constantPad},
+        {"stack", atenStack}, {"split", ofSelf<atenSplit>}, {"split_with_sizes", ofSelf<atenSplit>},
+        {"split_with_sizes_copy", ofSelf<atenSplit>}, {"chunk", ofSelf<atenChunk>},
+        {"unbind", ofSelf<atenUnbind>}, {"slice", ofSelf<atenSlice>}, {"slice_copy", ofSelf<atenSlice>},
+        {"narrow", ofSelf<atenNarrow>}, {"diff", atenDiff}, {"select", ofSelf<atenSelect>},
+        {"select_copy", ofSelf<atenSelect>}, {"slice_scatter", ofSelf<sliceScatter>},
+        {"select_scatter", ofSelf<selectScatter>}, {"pad", atenPad}, {"constant_pad_nd", constantPad},
         {"reflection_pad1d", reflectionPad}, {"reflection_pad2d", reflectionPad},
         {"reflection_pad3d", reflectionPad}, {"replication_pad1d", replicationPad},
         {"replication_pad2d", replicationPad}, {"replication_pad3d", replicationPad}};

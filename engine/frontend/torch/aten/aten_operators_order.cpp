@@ -165,9 +165,8 @@ Result<void> atenQuantile(AtenContext &context, AtenFormula &f)
     return f.finish(f.concat(parts, 0));
 }
 
-Result<void> atenMsort(AtenContext &context)
+Result<void> atenMsort(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const auto sorted, ascending(context, x, 0, context.shapeOf(x)[0]));
     return context.bind(0, sorted[0]);
 }
@@ -222,9 +221,8 @@ Result<void> runningLogSumExp(AtenContext &context, AtenFormula &f)
 }
 
 /// The largest (least) element so far, and its place: the last of equal ones.
-template<bool largest> Result<void> runningExtreme(AtenContext &context, AtenFormula &f)
+template<bool largest> Result<void> runningExtreme(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     if (context.rankOf(x) == 0)
         return context.keepUnknown("the running extreme of a scalar is not computed");
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
@@ -252,9 +250,9 @@ const AtenHandlers &atenOrderHandlers()
 {
     static const AtenHandlers kHandlers = {{"median", formula<atenMedian>}, {"nanmedian", formula<nanMedian>},
         {"kthvalue", kthValue}, {"mode", formula<atenMode>}, {"quantile", formula<atenQuantile>},
-        {"msort", atenMsort}, {"aminmax", formula<leastAndLargest>}, {"cumprod", formula<runningProduct>},
-        {"logcumsumexp", formula<runningLogSumExp>}, {"cummax", formula<runningExtreme<true>>},
-        {"cummin", formula<runningExtreme<false>>}};
+        {"msort", ofSelf<atenMsort>}, {"aminmax", formula<leastAndLargest>},
+        {"cumprod", formula<runningProduct>}, {"logcumsumexp", formula<runningLogSumExp>},
+        {"cummax", ofSelf<runningExtreme<true>>}, {"cummin", ofSelf<runningExtreme<false>>}};
     return kHandlers;
 }
 

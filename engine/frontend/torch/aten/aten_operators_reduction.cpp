@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <numeric>
@@ -218,9 +218,8 @@ Result<void> atenTopK(AtenContext &context)
     return ordered(context, k, largest, false);
 }
 /// How many elements lie in each of equal ranges; those outside of all are left out.
-Result<void> histogram(AtenContext &context)
+Result<void> histogram(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t bins, context.integer("bins", 100));
     TRY(const double low, context.real("min", 0));
     TRY(const double high, context.real("max", 0));
@@ -286,7 +285,7 @@ const AtenHandlers &atenReductionHandlers()
         {"var", atenVariance<false, false>}, {"std", atenVariance<true, false>},
         {"var_mean", atenVariance<false, true>}, {"std_mean", atenVariance<true, true>},
         {"logsumexp", atenReduction<ReduceLogSumExp>}, {"cumsum", atenCumSum}, {"topk", atenTopK},
-        {"histc", histogram}, {"sort", atenSort}, {"argsort", atenArgSort}};
+        {"histc", ofSelf<histogram>}, {"sort", atenSort}, {"argsort", atenArgSort}};
     return kHandlers;
 }
 

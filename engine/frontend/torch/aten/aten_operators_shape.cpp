@@ -1,4 +1,4 @@
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <algorithm>
 #include <numeric>
@@ -35,9 +35,8 @@ Result<void> atenViewAs(AtenContext &context)
     return reshapeTo(context, Shape(context.shapeOf(other)));
 }
 
-Result<void> atenFlatten(AtenContext &context)
+Result<void> atenFlatten(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const Shape from = context.shapeOf(x);
     if (from.empty())
         return reshapeTo(context, {1});
@@ -51,9 +50,8 @@ Result<void> atenFlatten(AtenContext &context)
     return reshapeTo(context, std::move(shape));
 }
 
-Result<void> atenUnflatten(AtenContext &context)
+Result<void> atenUnflatten(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x), 0));
     TRY(const Integers sizes, context.integers("sizes"));
     Shape shape = context.shapeOf(x);
@@ -64,9 +62,8 @@ Result<void> atenUnflatten(AtenContext &context)
     return reshapeTo(context, std::move(shape));
 }
 
-Result<void> atenSqueeze(AtenContext &context)
+Result<void> atenSqueeze(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const Shape from = context.shapeOf(x);
     Integers all(from.size());
     std::iota(all.begin(), all.end(), 0);
@@ -80,26 +77,23 @@ Result<void> atenSqueeze(AtenContext &context)
     return reshapeTo(context, std::move(shape));
 }
 
-Result<void> atenUnsqueeze(AtenContext &context)
+Result<void> atenUnsqueeze(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     Shape shape = context.shapeOf(x);
     TRY(const std::int64_t axis, context.dimension("dim", context.rankOf(x) + 1, 0));
     shape.insert(shape.begin() + axis, 1);
     return reshapeTo(context, std::move(shape));
 }
 
-Result<void> atenExpand(AtenContext &context)
+Result<void> atenExpand(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const Integers size, context.integers("size"));
     TRY(const TensorId y, context.expand(x, size, ""));
     return context.bind(0, y);
 }
 
-Result<void> atenExpandAs(AtenContext &context)
+Result<void> atenExpandAs(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId other, context.tensor("other"));
     TRY(const TensorId y, context.expand(x, Shape(context.shapeOf(other)), ""));
     return context.bind(0, y);
@@ -185,9 +179,8 @@ Integers inOrder(std::int64_t rank)
     return order;
 }
 
-Result<void> atenPermute(AtenContext &context)
+Result<void> atenPermute(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(Integers order, context.dimensions("dims", context.rankOf(x), {}));
     return context.finishPermuted(x, std::move(order));
 }
@@ -228,9 +221,8 @@ Result<void> atenMatrixTranspose(AtenContext &context)
     return turnAround(context, false);
 }
 
-Result<void> moveDimensions(AtenContext &context)
+Result<void> moveDimensions(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const std::int64_t rank = context.rankOf(x);
     TRY(const Integers from, context.dimensions("source", rank, {}));
     TRY(const Integers to, context.dimensions("destination", rank, {}));
@@ -252,9 +244,8 @@ Result<void> moveDimensions(AtenContext &context)
 }
 
 /// The same in the other direction along some dimensions.
-Result<void> atenFlip(AtenContext &context)
+Result<void> atenFlip(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const Integers axes, context.dimensions("dims", context.rankOf(x), {}));
     if (axes.empty())
         return context.bind(0, x);
@@ -304,18 +295,20 @@ const AtenHandlers &atenShapeHandlers()
 {
     static const AtenHandlers kHandlers = {{"view", atenView}, {"reshape", atenView},
         {"_unsafe_view", atenView}, {"view_as", atenViewAs}, {"reshape_as", atenViewAs},
-        {"view_copy", atenView}, {"flatten", atenFlatten}, {"unflatten", atenUnflatten},
-        {"squeeze", atenSqueeze}, {"squeeze_copy", atenSqueeze}, {"unsqueeze", atenUnsqueeze},
-        {"unsqueeze_copy", atenUnsqueeze}, {"expand", atenExpand}, {"expand_copy", atenExpand},
-        {"broadcast_to", atenExpand}, {"expand_as", atenExpandAs}, {"broadcast_tensors", broadcastTensors},
-        {"meshgrid", meshGrid}, {"repeat", atenRepeat}, {"tile", atenRepeat},
-        {"repeat_interleave", repeatInterleave}, {"permute", atenPermute}, {"permute_copy", atenPermute},
-        {"transpose", atenTranspose}, {"swapdims", atenTranspose},
+        {"view_copy", atenView}, {"flatten", ofSelf<atenFlatten>}, {"unflatten", ofSelf<atenUnflatten>},
+        {"squeeze", ofSelf<atenSqueeze>}, {"squeeze_copy", ofSelf<atenSqueeze>},
+        {"unsqueeze", ofSelf<atenUnsqueeze>}, {"unsqueeze_copy", ofSelf<atenUnsqueeze>},
+        {"expand", ofSelf<atenExpand>}, {"expand_copy", ofSelf<atenExpand>},
+        {"broadcast_to", ofSelf<atenExpand>}, {"expand_as", ofSelf<atenExpandAs>},
+        {"broadcast_tensors", broadcastTensors}, {"meshgrid", meshGrid}, {"repeat", atenRepeat},
+        {"tile", atenRepeat}, {"repeat_interleave", repeatInterleave}, {"permute", ofSelf<atenPermute>},
+        {"permute_copy", ofSelf<atenPermute>}, {"transpose", atenTranspose}, {"swapdims", atenTranspose},
         {"swapaxes", [](AtenContext &context) { return swapDimensions(context, "axis0", "axis1"); }},
         {"t", atenMatrixTranspose}, {"mT", atenMatrixTranspose}, {"adjoint", atenMatrixTranspose},
         {"matrix_H", atenMatrixTranspose},
         {"numpy_T", [](AtenContext &context) { return turnAround(context, true); }},
-        {"movedim", moveDimensions}, {"moveaxis", moveDimensions}, {"flip", atenFlip}, {"roll", atenRoll}};
+        {"movedim", ofSelf<moveDimensions>}, {"moveaxis", ofSelf<moveDimensions>}, {"flip", ofSelf<atenFlip>},
+        {"roll", atenRoll}};
     return kHandlers;
 }
 

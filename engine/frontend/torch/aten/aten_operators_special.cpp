@@ -121,9 +121,8 @@ Result<void> atenRandomRelu(AtenContext &context)
         return context.keepUnknown("slopes that are drawn are not computed");
     return context.finish(OperatorKind::LeakyRelu, {x}, attributesFrom({{"alpha", (lower + upper) / 2}}));
 }
-Result<void> nanToNumber(AtenContext &context, AtenFormula &f)
+Result<void> nanToNumber(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const DataType type = context.typeOf(x).dataType;
     const double largest = type == DataType::Float16 ? 65504.0
         : type == DataType::Float64                  ? std::numeric_limits<double>::max()
@@ -138,9 +137,8 @@ Result<void> nanToNumber(AtenContext &context, AtenFormula &f)
     return f.finish(
         f.where(f.of(OperatorKind::IsNaN, x), missing, f.where(f.greater(x, largest), high, below)));
 }
-Result<void> atenSignBit(AtenContext &context, AtenFormula &f)
+Result<void> atenSignBit(AtenContext &, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     return f.finish(f.greater(0.0, x));
 }
 
@@ -217,9 +215,8 @@ Result<void> atenLdexp(AtenContext &context, AtenFormula &f)
 }
 
 /// 0 below 0, 1 above it, and the second value at it.
-Result<void> atenHeaviside(AtenContext &context, AtenFormula &f)
+Result<void> atenHeaviside(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId values, context.tensor("values"));
     const auto step = f.cast(f.greater(x, 0.0), context.typeOf(x).dataType);
     return f.finish(f.where(f.equal(x, 0.0), values, step));
@@ -241,9 +238,8 @@ Result<void> crossProduct(AtenContext &context, AtenFormula &f)
 // --- sums and counts ---------------------------------------------------------------------------------------
 
 /// Sums of what is a number.
-Result<void> nanSum(AtenContext &context, AtenFormula &f)
+Result<void> nanSum(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const DataType type, context.dataType(context.typeOf(x).dataType));
     TRY(const Axes axes, context.dimensions("dim", context.rankOf(x), f.allOf(x)));
     TRY(const bool keeps, context.flag("keepdim", false));
@@ -251,9 +247,8 @@ Result<void> nanSum(AtenContext &context, AtenFormula &f)
     return f.finish(f.sum(f.cast(clean, type), axes, keeps));
 }
 
-Result<void> countNonZero(AtenContext &context, AtenFormula &f)
+Result<void> countNonZero(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const Axes axes, context.dimensions("dim", context.rankOf(x), f.allOf(x)));
     return f.finish(f.sum(f.cast(f.cast(x, DataType::Bool), DataType::Int64), axes));
 }
@@ -296,9 +291,8 @@ template<bool Running> Result<void> atenTrapezoid(AtenContext &context, AtenForm
 }
 
 /// Elements of all of x as one list.
-Result<void> atenTake(AtenContext &context, AtenFormula &f)
+Result<void> atenTake(AtenContext &context, AtenFormula &f, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     TRY(const TensorId indices, context.tensor("index"));
     return f.finish(f.gather(f.reshape(x, {elementCount(context.shapeOf(x))}), indices, 0));
 }
@@ -421,21 +415,20 @@ const AtenHandlers &atenSpecialHandlers()
         {"sinc", atenSinc}, {"special_sinc", atenSinc}, {"special_entr", atenEntropy}, {"logit", atenLogit},
         {"special_logit", atenLogit}, {"hardshrink", atenHardShrink}, {"softshrink", atenSoftShrink},
         {"threshold", atenThreshold}, {"rrelu", atenRandomRelu}, {"rrelu_with_noise", atenRandomRelu},
-        {"rrelu_with_noise_functional", atenRandomRelu}, {"nan_to_num", formula<nanToNumber>},
-        {"signbit", formula<atenSignBit>},
+        {"rrelu_with_noise_functional", atenRandomRelu}, {"nan_to_num", ofSelf<nanToNumber>},
+        {"signbit", ofSelf<atenSignBit>},
         {"logaddexp", [](AtenContext &context) { return addedLogarithms(context, std::exp(1.0)); }},
         {"logaddexp2", [](AtenContext &context) { return addedLogarithms(context, 2); }},
         {"xlogy", atenXlogY}, {"special_xlogy", atenXlogY},
         {"special_xlog1py", [](AtenContext &context) { return timesLogarithm(context, 1); }},
         {"hypot", formula<atenHypot>}, {"atan2", formula<atenAtan2>}, {"arctan2", formula<atenAtan2>},
         {"copysign", formula<copySign>}, {"float_power", formula<floatPower>}, {"ldexp", formula<atenLdexp>},
-        {"heaviside", formula<atenHeaviside>}, {"linalg_cross", formula<crossProduct>},
-        {"cross", formula<crossProduct>}, {"nansum", formula<nanSum>},
-        {"count_nonzero", formula<countNonZero>},
+        {"heaviside", ofSelf<atenHeaviside>}, {"linalg_cross", formula<crossProduct>},
+        {"cross", formula<crossProduct>}, {"nansum", ofSelf<nanSum>}, {"count_nonzero", ofSelf<countNonZero>},
         {"bucketize", [](AtenContext &context) { return countBelow(context, "self", "boundaries"); }},
         {"searchsorted", [](AtenContext &context) { return countBelow(context, "self", "sorted_sequence"); }},
         {"cumulative_trapezoid", formula<atenTrapezoid<true>>}, {"trapezoid", formula<atenTrapezoid<false>>},
-        {"take", formula<atenTake>}, {"linspace", formula<atenLinspace>}, {"addbmm", formula<atenAddbmm>},
+        {"take", ofSelf<atenTake>}, {"linspace", formula<atenLinspace>}, {"addbmm", formula<atenAddbmm>},
         {"addr", formula<atenAddr>}, {"bilinear", formula<atenBilinear>}, {"_trilinear", formula<trilinear>},
         {"linalg_vecdot", formula<vectorProduct>}, {"vdot", formula<vectorProduct>}};
     return kHandlers;

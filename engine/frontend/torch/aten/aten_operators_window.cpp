@@ -1,6 +1,6 @@
 // Windows over a dimension, overlapping or not: what they see side by side, and the sums of what lies over
 // one another. Samples of an image at places that a tensor names.
-#include "engine/frontend/torch/aten/aten_operators.h"
+#include "engine/frontend/torch/aten/aten_formula.h"
 
 #include <numeric>
 #include <utility>
@@ -63,9 +63,8 @@ Result<TensorId> unfolded(
 }
 
 /// Tensor.unfold: windows take the place of the dimension, their places come last.
-Result<void> atenUnfold(AtenContext &context)
+Result<void> atenUnfold(AtenContext &context, TensorId x)
 {
-    TRY(const TensorId x, context.tensor("self"));
     const std::int64_t rank = context.rankOf(x);
     TRY(const std::int64_t axis, context.dimension("dimension", rank, 0));
     TRY(const std::int64_t size, context.integer("size"));
@@ -214,9 +213,10 @@ Result<void> affineGrid(AtenContext &context)
 
 const AtenHandlers &atenWindowHandlers()
 {
-    static const AtenHandlers kHandlers = {{"unfold", atenUnfold}, {"unfold_copy", atenUnfold},
-        {"im2col", atenIm2col}, {"grid_sampler", gridSampler}, {"grid_sampler_2d", gridSampler},
-        {"grid_sampler_3d", gridSampler}, {"affine_grid_generator", affineGrid}, {"col2im", atenCol2im}};
+    static const AtenHandlers kHandlers = {{"unfold", ofSelf<atenUnfold>},
+        {"unfold_copy", ofSelf<atenUnfold>}, {"im2col", atenIm2col}, {"grid_sampler", gridSampler},
+        {"grid_sampler_2d", gridSampler}, {"grid_sampler_3d", gridSampler},
+        {"affine_grid_generator", affineGrid}, {"col2im", atenCol2im}};
     return kHandlers;
 }
 
