@@ -14,7 +14,6 @@
 #include "engine/frontend/passes/scopes/scopes.h"
 #include "engine/frontend/rooms.h"
 
-#include <string>
 #include <utility>
 
 namespace planloom {

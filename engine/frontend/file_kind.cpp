@@ -3,6 +3,7 @@
 #include "engine/frontend/onnx/onnx_wire.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 
@@ -95,6 +96,43 @@ bool isSafetensors(std::string_view bytes)
         && contains(bytes.substr(0, kHead), "\"dtype\"");
 }
 
+constexpr const char *kOpenIt = "open it in the window, or make a plan of it with planloom-cli solve --out";
+constexpr const char *kTakeRows =
+    "open a model, then take the rows with File > Import Rows, or with planloom-cli solve --table";
+constexpr const char *kAsInputs = "open the model; planloom-cli run --inputs takes arrays as its inputs";
+constexpr const char *kOpenAModel =
+    "open a model (.onnx, .pt2), a session (.planloom), or a model of the zoo such as zoo:mlp";
+
+/// What people are told of a kind of file, in the order of `FileKind`.
+struct KindWords {
+    const char *name;
+    const char *advice;
+};
+
+constexpr std::array<KindWords, 16> kWords{{
+    {"an ONNX model", kOpenIt},
+    {"a program exported by PyTorch", kOpenIt},
+    {"an execution plan of Planloom",
+        "open the model that it was made of; planloom-cli simulate, verify and run take the plan itself"},
+    {"a table of rows", kTakeRows},
+    {"a table of rows", kTakeRows},
+    {"the description of a cluster",
+        "open a model, then take it with File > Cluster from a File, or with planloom-cli solve --cluster"},
+    {"a session of Planloom, or another SQLite database",
+        "the window opens sessions, planloom-cli session lists and checks them"},
+    {"a timeline for Perfetto", "look at it on ui.perfetto.dev; here, open the model that it was made of"},
+    {"a NumPy array", kAsInputs},
+    {"an archive of NumPy arrays", kAsInputs},
+    {"a zip archive, such as a PyTorch checkpoint",
+        "save the model with torch.export.save, or export it to ONNX, and open that file"},
+    {"a file of weights alone (safetensors)",
+        "export the model to ONNX, with its operators, and open that file"},
+    {"an HDF5 file, as Keras writes them", "export the model to ONNX, as tf2onnx does, and open that file"},
+    {"a compressed file", "unpack it, and open the .onnx file in it"},
+    {"a JSON file that is none of Planloom's", kOpenAModel},
+    {"plain text", kOpenAModel},
+}};
+
 } // namespace
 
 std::optional<FileKind> findFileKind(std::string_view bytes)
@@ -129,77 +167,12 @@ std::optional<FileKind> findFileKind(std::string_view bytes)
 
 const char *nameOf(FileKind kind)
 {
-    switch (kind) {
-    case FileKind::OnnxModel:
-        return "an ONNX model";
-    case FileKind::ExportedProgram:
-        return "a program exported by PyTorch";
-    case FileKind::ExecutionPlan:
-        return "an execution plan of Planloom";
-    case FileKind::Table:
-    case FileKind::Rows:
-        return "a table of rows";
-    case FileKind::Cluster:
-        return "the description of a cluster";
-    case FileKind::Session:
-        return "a session of Planloom, or another SQLite database";
-    case FileKind::Trace:
-        return "a timeline for Perfetto";
-    case FileKind::Npy:
-        return "a NumPy array";
-    case FileKind::Npz:
-        return "an archive of NumPy arrays";
-    case FileKind::Archive:
-        return "a zip archive, such as a PyTorch checkpoint";
-    case FileKind::Safetensors:
-        return "a file of weights alone (safetensors)";
-    case FileKind::Hdf5:
-        return "an HDF5 file, as Keras writes them";
-    case FileKind::Compressed:
-        return "a compressed file";
-    case FileKind::Json:
-        return "a JSON file that is none of Planloom's";
-    case FileKind::Text:
-        return "plain text";
-    }
-    return "";
+    return kWords[static_cast<std::size_t>(kind)].name;
 }
 
 const char *adviceFor(FileKind kind)
 {
-    switch (kind) {
-    case FileKind::OnnxModel:
-    case FileKind::ExportedProgram:
-        return "open it in the window, or make a plan of it with planloom-cli solve --out";
-    case FileKind::ExecutionPlan:
-        return "open the model that it was made of; planloom-cli simulate, verify and run take the plan "
-               "itself";
-    case FileKind::Table:
-    case FileKind::Rows:
-        return "open a model, then take the rows with File > Import Rows, or with planloom-cli solve --table";
-    case FileKind::Cluster:
-        return "open a model, then take it with File > Cluster from a File, or with planloom-cli solve "
-               "--cluster";
-    case FileKind::Session:
-        return "the window opens sessions, planloom-cli session lists and checks them";
-    case FileKind::Trace:
-        return "look at it on ui.perfetto.dev; here, open the model that it was made of";
-    case FileKind::Npy:
-    case FileKind::Npz:
-        return "open the model; planloom-cli run --inputs takes arrays as its inputs";
-    case FileKind::Archive:
-        return "save the model with torch.export.save, or export it to ONNX, and open that file";
-    case FileKind::Hdf5:
-        return "export the model to ONNX, as tf2onnx does, and open that file";
-    case FileKind::Safetensors:
-        return "export the model to ONNX, with its operators, and open that file";
-    case FileKind::Compressed:
-        return "unpack it, and open the .onnx file in it";
-    case FileKind::Json:
-    case FileKind::Text:
-        return "open a model (.onnx, .pt2), a session (.planloom), or a model of the zoo such as zoo:mlp";
-    }
-    return "";
+    return kWords[static_cast<std::size_t>(kind)].advice;
 }
 
 } // namespace planloom

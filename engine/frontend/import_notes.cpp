@@ -4,7 +4,6 @@
 #include "engine/base/words.h"
 
 #include <algorithm>
-#include <string>
 
 namespace planloom {
 

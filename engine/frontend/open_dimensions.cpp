@@ -3,7 +3,6 @@
 #include "engine/base/words.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string_view>
 #include <utility>
