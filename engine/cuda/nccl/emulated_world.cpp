@@ -144,31 +144,23 @@ public:
 
     void join(DeviceId device, const CollectiveCall &call, CudaQueue &queue, Launched launched)
     {
-        const auto g = static_cast<std::size_t>(call.group);
-        if (call.group < 0 || g >= m_groups.size())
-            return launched(
-                Error{ErrorCode::InvalidInput, "there is no group " + std::to_string(call.group), {}, {}});
-        const std::vector<DeviceId> &members = m_groups[g];
-        const auto found = std::find(members.begin(), members.end(), device);
-        if (found == members.end())
-            return launched(Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group),
-                {}, {}});
+        const auto member = memberOf(m_groups, call, device);
+        if (!member)
+            return launched(member.error());
         if (m_aborted)
             return launched(cancelled("the run was stopped"));
-        const auto member = static_cast<std::size_t>(found - members.begin());
-        Meeting &meeting = m_meetings.try_emplace({call.group, call.sequence}, members.size()).first->second;
-        meeting.calls[member] = call;
-        meeting.members[member] = {&queue, std::move(launched)};
-        if (++meeting.arrived < members.size())
+        const std::size_t size = m_groups[static_cast<std::size_t>(call.group)].size();
+        Meeting &meeting = m_meetings.try_emplace({call.group, call.sequence}, size).first->second;
+        meeting.calls[*member] = call;
+        meeting.members[*member] = {&queue, std::move(launched)};
+        if (++meeting.arrived < size)
             return;
         const Meeting met = std::move(meeting);
         m_meetings.erase({call.group, call.sequence});
         Result<void> outcome;
         if (const std::string problem = misfit(met.calls); !problem.empty())
-            outcome = Error{ErrorCode::InvalidInput,
-                std::string{nameOf(call.kind)} + " in group " + std::to_string(call.group) + ": " + problem,
-                "this plan was not made by Planloom, or is damaged", {}};
+            outcome = damagedPlan(
+                std::string{nameOf(call.kind)} + " in group " + std::to_string(call.group) + ": " + problem);
         else
             outcome = meet(met);
         for (const Waiting &each : met.members)
@@ -178,8 +170,7 @@ public:
     void send(DeviceId device, const MessageCall &message, CudaQueue &queue, const Launched &launched)
     {
         if (!message.key.peer.valid() || message.key.peer.index >= m_devices)
-            return launched(Error{ErrorCode::InvalidInput,
-                "there is no device " + std::to_string(message.key.peer.index), {}, {}});
+            return launched(noSuchDevice(message.key.peer));
         if (m_aborted)
             return launched(cancelled("the run was stopped"));
         const MessageId id{message.key.peer.index, device.index, message.key.tag, message.key.microBatch};
@@ -311,20 +302,10 @@ private:
         return {};
     }
 
-    static Result<void> fits(std::size_t bytes, const MessageCall &to)
-    {
-        if (bytes == to.bytes)
-            return {};
-        return Error{ErrorCode::InvalidInput,
-            "expected " + std::to_string(to.bytes) + " bytes from device " + std::to_string(to.key.peer.index)
-                + ", got " + std::to_string(bytes),
-            "this plan was not made by Planloom, or is damaged", {}};
-    }
-
     Result<void> handOver(
         CudaQueue &sender, const MessageCall &sent, CudaQueue &receiver, const MessageCall &asked)
     {
-        TRY_VOID(fits(sent.bytes, asked));
+        TRY_VOID(checkLength(sent.bytes, asked));
         TRY_VOID(order(sender.stream(), receiver.stream()));
         receiver.copy(asked.data, sent.data, sent.bytes);
         TRY_VOID(receiver.outcome());
@@ -347,7 +328,7 @@ private:
 
     Result<void> deliver(const Aside &aside, const MessageCall &message, CudaQueue &queue)
     {
-        TRY_VOID(fits(aside.bytes, message));
+        TRY_VOID(checkLength(aside.bytes, message));
         CUDA_TRY(m_cuda, "cudaStreamWaitEvent", m_cuda.wait(queue.stream(), aside.ready));
         queue.copy(message.data, aside.data, aside.bytes);
         return queue.outcome();

@@ -83,7 +83,8 @@ private:
         const Walker::Stop &mine = m_walkers[d].stop();
         const auto peer = static_cast<std::size_t>(mine.instruction->peer.index);
         if (peer >= m_walkers.size() || peer == d)
-            return damaged("device " + std::to_string(d) + " exchanges with device " + std::to_string(peer));
+            return damagedPlan(
+                "device " + std::to_string(d) + " exchanges with device " + std::to_string(peer));
         if (m_walkers[peer].ended())
             return {};
         const Walker::Stop &theirs = m_walkers[peer].stop();
@@ -92,11 +93,11 @@ private:
             || theirs.instruction->tag != mine.instruction->tag || theirs.microBatch != mine.microBatch)
             return {};
         if (bytesOf(d) != bytesOf(peer))
-            return damaged("devices " + std::to_string(d) + " and " + std::to_string(peer) + " exchange "
+            return damagedPlan("devices " + std::to_string(d) + " and " + std::to_string(peer) + " exchange "
                 + std::to_string(bytesOf(d)) + " and " + std::to_string(bytesOf(peer)) + " bytes");
         const QueueKind queue = queueOf(*mine.instruction);
         if (const QueueKind other = queueOf(*theirs.instruction); queue != other)
-            return damaged("devices " + std::to_string(d) + " and " + std::to_string(peer)
+            return damagedPlan("devices " + std::to_string(d) + " and " + std::to_string(peer)
                 + " exchange a message in their " + nameOf(queue) + " and " + nameOf(other) + " queues");
         m_order.messageQueues.insert(queue);
         goOn(d);
@@ -121,11 +122,11 @@ private:
         const Instruction &instruction = *m_walkers[d].stop().instruction;
         const auto g = static_cast<std::size_t>(instruction.group);
         if (instruction.group < 0 || g >= m_plan.groups.size())
-            return damaged("there is no group " + std::to_string(instruction.group));
+            return damagedPlan("there is no group " + std::to_string(instruction.group));
         const std::vector<DeviceId> &members = m_plan.groups[g];
         if (std::find(members.begin(), members.end(), DeviceId{static_cast<std::int32_t>(d)})
             == members.end())
-            return damaged(
+            return damagedPlan(
                 "device " + std::to_string(d) + " is not in group " + std::to_string(instruction.group));
         const bool all = std::all_of(members.begin(), members.end(), [&](DeviceId member) {
             const Walker &walker = m_walkers[static_cast<std::size_t>(member.index)];
@@ -138,7 +139,7 @@ private:
         for (const DeviceId member : members)
             calls.push_back(callOf(static_cast<std::size_t>(member.index)));
         if (const std::string problem = misfit(calls); !problem.empty())
-            return damaged(std::string{nameOf(instruction.kind)} + " in group "
+            return damagedPlan(std::string{nameOf(instruction.kind)} + " in group "
                 + std::to_string(instruction.group) + ": " + problem);
         if (std::find(members.begin(), members.end(), m_device) != members.end())
             m_order.groups[g].push_back(piecesOf(calls));
@@ -201,11 +202,6 @@ private:
         return Error{ErrorCode::NotSupported,
             "with NCCL the devices of this plan would wait for each other for ever: " + stuck,
             "run it with --backend cuda-emulated or cpu", {}};
-    }
-
-    static Error damaged(const std::string &problem)
-    {
-        return {ErrorCode::InvalidInput, problem, "this plan was not made by Planloom, or is damaged", {}};
     }
 
     const ExecutionPlan &m_plan;

@@ -1,6 +1,7 @@
 #include "engine/cuda/nccl/nccl_world.h"
 
 #include "engine/cuda/nccl/nccl_collectives.h"
+#include "engine/runtime/communication/collective_work.h"
 
 #include <algorithm>
 #include <atomic>
@@ -96,10 +97,8 @@ public:
         const auto g = static_cast<std::size_t>(call.group);
         if (call.group < 0 || g >= m_groups.size() || m_groups[g].rank < 0
             || m_options.order.groups[g].empty())
-            return launched(Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(m_options.device.index) + " has no " + nameOf(call.kind)
-                    + " in group " + std::to_string(call.group),
-                "this plan was not made by Planloom, or is damaged", {}});
+            return launched(damagedPlan("device " + std::to_string(m_options.device.index) + " has no "
+                + nameOf(call.kind) + " in group " + std::to_string(call.group)));
         if (m_aborted)
             return launched(cancelled("the run was stopped"));
         Communicator &group = m_groups[g];
@@ -115,8 +114,7 @@ public:
     {
         const std::int32_t peer = message.key.peer.index;
         if (peer < 0 || peer >= m_world.ranks || peer == m_world.rank)
-            return launched(
-                Error{ErrorCode::InvalidInput, "there is no device " + std::to_string(peer), {}, {}});
+            return launched(noSuchDevice(message.key.peer));
         if (m_aborted)
             return launched(cancelled("the run was stopped"));
         if (message.bytes == 0)

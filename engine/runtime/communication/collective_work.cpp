@@ -5,8 +5,42 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace planloom {
+
+Error damagedPlan(std::string message)
+{
+    return {
+        ErrorCode::InvalidInput, std::move(message), "this plan was not made by Planloom, or is damaged", {}};
+}
+
+Error noSuchDevice(DeviceId device)
+{
+    return {ErrorCode::InvalidInput, "there is no device " + std::to_string(device.index), {}, {}};
+}
+
+Result<std::size_t> memberOf(
+    const std::vector<std::vector<DeviceId>> &groups, const CollectiveCall &call, DeviceId device)
+{
+    const std::string group = "group " + std::to_string(call.group);
+    if (call.group < 0 || static_cast<std::size_t>(call.group) >= groups.size())
+        return Error{ErrorCode::InvalidInput, "there is no " + group, {}, {}};
+    const std::vector<DeviceId> &members = groups[static_cast<std::size_t>(call.group)];
+    const auto found = std::find(members.begin(), members.end(), device);
+    if (found == members.end())
+        return Error{ErrorCode::InvalidInput,
+            "device " + std::to_string(device.index) + " is not in " + group, {}, {}};
+    return static_cast<std::size_t>(found - members.begin());
+}
+
+Result<void> checkLength(std::size_t bytes, const MessageCall &to)
+{
+    if (bytes == to.bytes)
+        return {};
+    return damagedPlan("expected " + std::to_string(to.bytes) + " bytes from device "
+        + std::to_string(to.key.peer.index) + ", got " + std::to_string(bytes));
+}
 
 std::string misfit(const std::vector<CollectiveCall> &slots)
 {

@@ -31,17 +31,10 @@ public:
 
     void join(DeviceId device, const CollectiveCall &call, Done done)
     {
-        const auto g = static_cast<std::size_t>(call.group);
-        if (call.group < 0 || g >= m_groups.size())
-            return done(
-                Error{ErrorCode::InvalidInput, "there is no group " + std::to_string(call.group), {}, {}});
-        const std::vector<DeviceId> &members = m_groups[g];
-        const auto found = std::find(members.begin(), members.end(), device);
-        if (found == members.end())
-            return done(Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group),
-                {}, {}});
-        const auto member = static_cast<std::size_t>(found - members.begin());
+        const auto member = memberOf(m_groups, call, device);
+        if (!member)
+            return done(member.error());
+        const std::size_t size = m_groups[static_cast<std::size_t>(call.group)].size();
         Meeting meeting;
         {
             std::unique_lock lock{m_mutex};
@@ -49,22 +42,21 @@ public:
                 lock.unlock();
                 return done(cancelled("the run was stopped"));
             }
-            const auto at = m_meetings.try_emplace({call.group, call.sequence}, members.size()).first;
-            at->second.calls[member] = call;
-            at->second.done[member] = std::move(done);
-            if (++at->second.arrived < members.size())
+            const auto at = m_meetings.try_emplace({call.group, call.sequence}, size).first;
+            at->second.calls[*member] = call;
+            at->second.done[*member] = std::move(done);
+            if (++at->second.arrived < size)
                 return;
             meeting = std::move(at->second);
             m_meetings.erase(at);
         }
         Result<void> outcome;
         if (const std::string problem = misfit(meeting.calls); problem.empty())
-            forEachPiece(static_cast<std::int64_t>(members.size()),
+            forEachPiece(static_cast<std::int64_t>(size),
                 [&](std::int64_t each) { memberPart(meeting.calls, static_cast<std::size_t>(each)); });
         else
-            outcome = Error{ErrorCode::InvalidInput,
-                std::string{nameOf(call.kind)} + " in group " + std::to_string(call.group) + ": " + problem,
-                "this plan was not made by Planloom, or is damaged", {}};
+            outcome = damagedPlan(
+                std::string{nameOf(call.kind)} + " in group " + std::to_string(call.group) + ": " + problem);
         for (Done &each : meeting.done)
             each(outcome);
     }
@@ -72,7 +64,7 @@ public:
     void send(DeviceId device, const MessageCall &message, Done done)
     {
         if (!holds(message.key.peer))
-            return done(noDevice(message.key.peer));
+            return done(noSuchDevice(message.key.peer));
         const MessageId id{message.key.peer.index, device.index, message.key.tag, message.key.microBatch};
         MemoryBlock copy;
         for (;;) {
@@ -174,17 +166,9 @@ private:
     };
 
     bool holds(DeviceId device) const { return device.valid() && device.index < m_devices; }
-    static Error noDevice(DeviceId device)
-    {
-        return {ErrorCode::InvalidInput, "there is no device " + std::to_string(device.index), {}, {}};
-    }
     static Result<void> deliver(const std::byte *from, std::size_t bytes, const MessageCall &to)
     {
-        if (bytes != to.bytes)
-            return Error{ErrorCode::InvalidInput,
-                "expected " + std::to_string(to.bytes) + " bytes from device "
-                    + std::to_string(to.key.peer.index) + ", got " + std::to_string(bytes),
-                "this plan was not made by Planloom, or is damaged", {}};
+        TRY_VOID(checkLength(bytes, to));
         if (bytes > 0)
             std::memcpy(to.data, from, bytes);
         return {};

@@ -1,5 +1,6 @@
 #include "engine/runtime/devices/device_executor.h"
 
+#include "engine/runtime/communication/collective_work.h"
 #include "engine/runtime/devices/measured.h"
 #include "engine/runtime/devices/step_order.h"
 
@@ -69,10 +70,8 @@ Result<void> DeviceExecutor::planSetup()
     for (std::size_t i = 0; i < m_program.setup.size(); ++i) {
         for (const std::int32_t out : m_program.setup[i].outputs) {
             if (!m_instructions.info(out).persistent)
-                return Error{ErrorCode::InvalidInput,
-                    "the plan loads " + m_plan.graph->at(m_instructions.info(out).tensor).name
-                        + ", which does not stay, before the first step",
-                    "this plan was not made by Planloom, or is damaged", {}};
+                return damagedPlan("the plan loads " + m_plan.graph->at(m_instructions.info(out).tensor).name
+                    + ", which does not stay, before the first step");
             const std::int32_t block = first.persistent[static_cast<std::size_t>(out)];
             const bool isOwn = first.blocks[static_cast<std::size_t>(block)].owner < 0;
             m_setupMemory.operands.push_back({block, isOwn ? OperandUse::Makes : OperandUse::Shared});

@@ -2,6 +2,7 @@
 
 #include "engine/graph/operators/storage_types.h"
 #include "engine/kernels/elements/narrow_float.h"
+#include "engine/runtime/communication/collective_work.h"
 #include "engine/runtime/devices/box_copy.h"
 
 #include <algorithm>
@@ -311,8 +312,7 @@ Result<void> DeviceInstructions::weigh(const Turn &turn, DeviceQueue &queue)
         || (rows > 0 && elements % rows != 0)
         || !queue.weigh(output(turn, 0), input(turn, 0), slot(part).type, input(turn, 1), input(turn, 2),
             slot(own).type, rows, rows == 0 ? 0 : elements / rows))
-        return Error{ErrorCode::InvalidInput, "a part and its weights do not fit",
-            "this plan was not made by Planloom, or is damaged", {}};
+        return damagedPlan("a part and its weights do not fit");
     return {};
 }
 
@@ -334,8 +334,7 @@ Result<void> DeviceInstructions::merge(const Turn &turn, DeviceQueue &queue)
     if (!fits
         || !queue.merge(output(turn, 0), output(turn, 1), {from[0], from[2]}, {from[1], from[3]},
             slot(both).type, slot(bothRows).type, rows, rows == 0 ? 0 : elements / rows))
-        return Error{ErrorCode::InvalidInput, "two parts and their log-sum-exps do not fit",
-            "this plan was not made by Planloom, or is damaged", {}};
+        return damagedPlan("two parts and their log-sum-exps do not fit");
     return {};
 }
 

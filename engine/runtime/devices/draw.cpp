@@ -4,6 +4,7 @@
 #include "engine/runtime/devices/box_copy.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -29,20 +30,9 @@ std::uint64_t streamOf(std::string_view name, std::uint64_t seed)
 
 bool passesValuesOn(OperatorKind kind)
 {
-    switch (kind) {
-    case OperatorKind::Identity:
-    case OperatorKind::Cast:
-    case OperatorKind::Reshape:
-    case OperatorKind::Transpose:
-    case OperatorKind::Expand:
-    case OperatorKind::Tile:
-    case OperatorKind::Concat:
-    case OperatorKind::Split:
-    case OperatorKind::Slice:
-        return true;
-    default:
-        return false;
-    }
+    using enum OperatorKind;
+    constexpr std::array kThese{Identity, Cast, Reshape, Transpose, Expand, Tile, Concat, Split, Slice};
+    return std::find(kThese.begin(), kThese.end(), kind) != kThese.end();
 }
 
 /// Number of values that input `slot` of `op` may take as an index; 0 if it is none.

@@ -61,16 +61,9 @@ public:
 
     void join(DeviceId device, const CollectiveCall &call, Done done)
     {
-        const auto g = static_cast<std::size_t>(call.group);
-        if (call.group < 0 || g >= m_shared.groups.size())
-            return done(
-                Error{ErrorCode::InvalidInput, "there is no group " + std::to_string(call.group), {}, {}});
-        const std::vector<DeviceId> &members = m_shared.groups[g];
-        const auto found = std::find(members.begin(), members.end(), device);
-        if (found == members.end())
-            return done(Error{ErrorCode::InvalidInput,
-                "device " + std::to_string(device.index) + " is not in group " + std::to_string(call.group),
-                {}, {}});
+        const auto member = memberOf(m_shared.groups, call, device);
+        if (!member)
+            return done(member.error());
         if (std::max(call.in.shape.size(), call.out.shape.size()) > kMostDimensions)
             return done(Error{ErrorCode::NotSupported,
                 "a tensor of more than " + std::to_string(kMostDimensions)
@@ -85,7 +78,7 @@ public:
         notice.from = m_rank;
         notice.group = call.group;
         notice.sequence = call.sequence;
-        notice.member = static_cast<std::int32_t>(found - members.begin());
+        notice.member = static_cast<std::int32_t>(*member);
         notice.collective = call.kind;
         notice.combination = call.combination;
         notice.dimension = call.dimension;
@@ -111,8 +104,7 @@ public:
     {
         const DeviceId peer = message.key.peer;
         if (!peer.valid() || peer.index >= m_shared.layout.devices)
-            return done(
-                Error{ErrorCode::InvalidInput, "there is no device " + std::to_string(peer.index), {}, {}});
+            return done(noSuchDevice(peer));
         RankNotice notice;
         notice.kind = RankNoticeKind::Message;
         notice.from = m_rank;
@@ -333,22 +325,15 @@ private:
             if (meeting.problem.empty())
                 member.done({});
             else
-                member.done(Error{ErrorCode::InvalidInput,
-                    std::string{nameOf(member.staged.call().kind)} + " in group "
-                        + std::to_string(meeting.group) + ": " + meeting.problem,
-                    "this plan was not made by Planloom, or is damaged", {}});
+                member.done(damagedPlan(std::string{nameOf(member.staged.call().kind)} + " in group "
+                    + std::to_string(meeting.group) + ": " + meeting.problem));
         }
     }
 
     static Result<void> deliver(const RankNotice &notice, const MessageCall &to)
     {
-        Result<void> outcome;
-        if (notice.bytes != to.bytes)
-            outcome = Error{ErrorCode::InvalidInput,
-                "expected " + std::to_string(to.bytes) + " bytes from device " + std::to_string(notice.sender)
-                    + ", got " + std::to_string(notice.bytes),
-                "this plan was not made by Planloom, or is damaged", {}};
-        else if (notice.bytes > 0)
+        const Result<void> outcome = checkLength(notice.bytes, to);
+        if (outcome && notice.bytes > 0)
             std::memcpy(to.data, notice.parcel, notice.bytes);
         RankOutbox::unpacked(notice);
         return outcome;
