@@ -3,7 +3,6 @@
 #include "engine/base/result.h"
 #include "engine/graph/graph.h"
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

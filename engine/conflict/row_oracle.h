@@ -3,12 +3,9 @@
 #include "engine/conflict/row_facts.h"
 #include "engine/plan/complete.h"
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <stop_token>
-#include <string>
 #include <vector>
 
 namespace planloom {

@@ -4,7 +4,6 @@
 #include "engine/gallery/gallery_find.h"
 #include "engine/table/row_setting.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>

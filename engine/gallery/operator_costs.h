@@ -6,7 +6,6 @@
 #include "engine/hardware/cost_model.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace planloom {
 

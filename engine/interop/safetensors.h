@@ -11,8 +11,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace planloom {
 

@@ -8,7 +8,6 @@
 #include "engine/plan/sharing_rule.h"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 namespace planloom {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 namespace planloom {
 

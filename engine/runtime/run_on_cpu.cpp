@@ -17,12 +17,10 @@
 #include "engine/runtime/training/training_progress.h"
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <thread>
 
 namespace planloom {

@@ -10,10 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>

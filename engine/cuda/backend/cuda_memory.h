@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace planloom {

@@ -8,7 +8,6 @@
 #include "engine/lowering/layout/permutation.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>

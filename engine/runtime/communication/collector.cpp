@@ -9,7 +9,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>

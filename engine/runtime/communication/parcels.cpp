@@ -3,7 +3,6 @@
 #include "engine/runtime/devices/memory_pool.h"
 
 #include <atomic>
-#include <cstdint>
 #include <new>
 
 namespace planloom {

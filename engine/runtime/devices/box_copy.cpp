@@ -221,8 +221,7 @@ bool addBox(const std::byte *from, const IndexMask &fromBox, std::byte *to, cons
         });
         return true;
     }
-    return withType(type, [&](auto zero) {
-        using T = decltype(zero);
+    return withType(type, [&]<typename T>(T) {
         constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
         forEachRun(fromBox, toBox, region, [&](std::int64_t fromAt, std::int64_t toAt, std::int64_t run) {
             add<T>(to + toAt * kSize, from + fromAt * kSize, static_cast<std::size_t>(run));
@@ -236,7 +235,7 @@ bool sumInto(std::byte *to, std::span<const std::byte *const> from, std::size_t 
         sumNarrow(to, from, count, type);
         return true;
     }
-    return withType(type, [&](auto zero) { sum<decltype(zero)>(to, from, count); });
+    return withType(type, [&]<typename T>(T) { sum<T>(to, from, count); });
 }
 
 bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType type)
@@ -246,7 +245,7 @@ bool addInto(std::byte *to, const std::byte *from, std::size_t count, DataType t
         sumNarrow(to, both, count, type);
         return true;
     }
-    return withType(type, [&](auto zero) { add<decltype(zero)>(to, from, count); });
+    return withType(type, [&]<typename T>(T) { add<T>(to, from, count); });
 }
 
 bool addConverted(std::byte *to, DataType toType, const std::byte *from, DataType fromType, std::size_t count)

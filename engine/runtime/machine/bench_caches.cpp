@@ -2,7 +2,6 @@
 
 #include "engine/base/work_pool.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 

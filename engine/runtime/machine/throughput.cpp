@@ -3,7 +3,6 @@
 #include "engine/graph/operators/catalogue.h"
 
 #include <algorithm>
-#include <vector>
 
 namespace planloom {
 

@@ -1,7 +1,6 @@
 #include "engine/runtime/processes/event_json.h"
 
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include <nlohmann/json.hpp>

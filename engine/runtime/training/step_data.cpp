@@ -6,7 +6,6 @@
 #include "engine/kernels/elements/narrow_float.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <system_error>
 #include <utility>

@@ -6,6 +6,7 @@
 #include "engine/schedule/search/placement_stages.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <tuple>
 
@@ -145,17 +146,8 @@ ScheduleStatus statusOf(bool found, bool proven, bool none)
 
 const char *nameOf(ScheduleStatus status)
 {
-    switch (status) {
-    case ScheduleStatus::Optimal:
-        return "optimal";
-    case ScheduleStatus::Feasible:
-        return "feasible";
-    case ScheduleStatus::Infeasible:
-        return "infeasible";
-    case ScheduleStatus::Unknown:
-        return "unknown";
-    }
-    return "";
+    constexpr std::array kNames{"optimal", "feasible", "infeasible", "unknown"};
+    return kNames[static_cast<std::size_t>(status)];
 }
 
 Result<ScheduleAnswer> findSchedule(const Placement &placement, const ScheduleRequest &request)
