@@ -2,8 +2,6 @@
 
 #include "engine/plan/plan_draft.h"
 
-#include <string>
-
 namespace planloom {
 
 /// True if `op` adds sums that are still open over mesh axis `axis`: all it reads are summands of forward

@@ -3,7 +3,6 @@
 #include "engine/hardware/cluster.h"
 #include "engine/simulate/timeline.h"
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
-#include <vector>
 
 namespace planloom {
 

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <set>
-#include <utility>
 #include <vector>
 
 namespace planloom {

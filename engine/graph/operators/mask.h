@@ -7,7 +7,6 @@
 #include <compare>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace planloom {
 

@@ -5,7 +5,6 @@
 #include "engine/plan/plan.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace planloom {

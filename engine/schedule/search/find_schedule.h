@@ -9,7 +9,6 @@
 #include <functional>
 #include <optional>
 #include <stop_token>
-#include <vector>
 
 namespace planloom {
 

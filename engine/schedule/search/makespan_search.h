@@ -6,7 +6,6 @@
 #include "engine/schedule/search/unit_search.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace planloom {

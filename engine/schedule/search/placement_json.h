@@ -6,7 +6,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <optional>
 #include <string_view>
 
 namespace planloom {

@@ -3,7 +3,6 @@
 #include "engine/schedule/search/stage_blocks.h"
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 namespace planloom {

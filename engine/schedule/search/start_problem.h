@@ -4,8 +4,6 @@
 #include "engine/schedule/search/start_search.h"
 
 #include <cstdint>
-#include <optional>
-#include <utility>
 #include <vector>
 
 namespace planloom {
