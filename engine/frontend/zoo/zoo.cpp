@@ -19,6 +19,8 @@ constexpr std::string_view kPrefix = "zoo:";
 // Upper limits keep every element count and byte count below 2^62.
 constexpr double kMostBatch = 65536;
 constexpr double kMostLength = 4194304;
+constexpr double kMostTokens = 8589934592; // 2^33: times a vocabulary, times 4 bytes
+constexpr double kMostScores = 576460752303423488; // 2^59: times 4 bytes
 constexpr double kMostHidden = 1048576;
 constexpr double kMostHeads = 1024;
 constexpr double kMostLayers = 1000;
@@ -92,15 +94,15 @@ ZooParameter classes()
     return integer("classes", 1000, 2, kMostVocabulary, "number of classes");
 }
 
-std::vector<ZooFamily> allFamilies()
+const char *const kFourTimes = "width of the feed-forward layer; 0 means 4 x hidden";
+
+std::vector<ZooFamily> languageModels()
 {
-    const std::string four = "width of the feed-forward layer; 0 means 4 x hidden";
-    return {
-        {"gpt", "GPT-2/GPT-3 language model, embeddings tied",
-            {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
-                dropout(), tied(1),
-                integer(
-                    "fused", 1, 0, 1, "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
+    return {{"gpt", "GPT-2/GPT-3 language model, embeddings tied",
+                {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257),
+                    inner(0, kFourTimes), dropout(), tied(1),
+                    integer("fused", 1, 0, 1,
+                        "1: queries, keys and values have one weight, as in GPT-2; 0: three")}},
         {"llama",
             "LLaMA language model: RMS norm, rotary positions, grouped queries, gated feed-forward or "
             "mixtures of "
@@ -151,7 +153,12 @@ std::vector<ZooFamily> allFamilies()
                 integer("ffn", 4096, 1, kMostHidden * 4, "width of the feed-forward layer"),
                 inputSize("src", 512, 2, kMostLength, "tokens in a source"),
                 inputSize("tgt", 512, 2, kMostLength, "tokens in a target"), batch(4), vocabulary(32128),
-                integer("buckets", 32, 4, 1024, "buckets of relative positions"), dropout()}},
+                integer("buckets", 32, 4, 1024, "buckets of relative positions"), dropout()}}};
+}
+
+std::vector<ZooFamily> otherModels()
+{
+    return {
         {"swin", "Swin Transformer image classifier",
             {integer("layers", 18, 1, kMostLayers, "blocks of the third stage; the others have 2"),
                 integer("hidden", 192, 1, 65536, "width of the first stage; doubles from stage to stage"),
@@ -193,8 +200,8 @@ std::vector<ZooFamily> allFamilies()
                 integer("head", 128, 2, kMostHidden, "width of the first hidden linear layer"),
                 integer("parameters", 4, 1, 65536, "parameters to predict"), batch(16), dropout()}},
         {"moe", "GPT with mixtures of experts, top-k gating, experts of fixed capacity (GShard)",
-            {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257), inner(0, four),
-                integer("experts", 8, 2, 4096, "experts of a mixture"),
+            {layers(12), hidden(768), heads(12), length(1024), batch(8), vocabulary(50257),
+                inner(0, kFourTimes), integer("experts", 8, 2, 4096, "experts of a mixture"),
                 integer("top_k", 2, 1, 16, "experts a token is sent to"),
                 integer("every", 2, 1, kMostLayers,
                     "each such layer has a mixture in place of its feed-forward layer"),
@@ -205,6 +212,14 @@ std::vector<ZooFamily> allFamilies()
                 integer("input", 784, 1, kMostHidden, "width of the input"),
                 integer("classes", 10, 2, kMostVocabulary, "number of classes"), batch(64), dropout()}},
     };
+}
+
+std::vector<ZooFamily> allFamilies()
+{
+    std::vector<ZooFamily> families = languageModels();
+    for (ZooFamily &family : otherModels())
+        families.push_back(std::move(family));
+    return families;
 }
 
 using Build = Result<Graph> (*)(const ZooValues &);
@@ -322,6 +337,15 @@ Result<std::vector<InputDimension>> chooseSizes(
     }
     for (InputDimension &dimension : dimensions)
         dimension.size = values.integer(dimension.name);
+    // Tokens of a batch, and their scores: no count of elements or bytes goes beyond 2^62.
+    if (findDimension(dimensions, "seq") != nullptr) {
+        const double tokens = values.real("batch") * values.real("seq");
+        if (tokens > kMostTokens || tokens * values.real("seq") * values.real("heads") > kMostScores)
+            return values.wrong("seq",
+                "a batch of " + std::to_string(values.integer("batch")) + " sequences of "
+                    + std::to_string(values.integer("seq"))
+                    + " tokens is more than Planloom counts; use a smaller batch or shorter sequences");
+    }
     return dimensions;
 }
 

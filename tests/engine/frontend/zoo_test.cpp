@@ -274,7 +274,8 @@ TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
 
     for (const char *spec : {"gpt", "zoo:", "zoo:?", "zoo:gpt?layers", "zoo:gpt?layers=", "zoo:gpt?layers=0",
              "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x",
-             "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:llama?kv_heads=3", "zoo:llama?experts=3&top_k=4",
+             "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:gpt?batch=65536&seq=262144",
+             "zoo:gpt?batch=64&seq=4194304&heads=768", "zoo:llama?kv_heads=3", "zoo:llama?experts=3&top_k=4",
              "zoo:llama?hidden=32&heads=32", "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5",
              "zoo:resnet?depth=20", "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48",
              "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
