@@ -99,8 +99,7 @@ Schedule inSlices(const Schedule &schedule, const std::vector<std::int32_t> &sli
 
 Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::Interleaved))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, ScheduleKind::Interleaved));
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
@@ -139,57 +138,17 @@ Result<Schedule> interleavedSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> combined1F1BSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::CombinedOneFOneB))
-        return *std::move(refused);
+    TRY_VOID(requireOneEach(setting, ScheduleKind::CombinedOneFOneB, "a combined-1f1b schedule", "1f1b"));
     const std::int32_t p = setting.rankCount;
-    const std::int32_t m = setting.microBatches;
-    if (!isOneEach(setting))
-        return Error{ErrorCode::InvalidInput, "a combined-1f1b schedule takes one stage on each rank",
-            "place every stage on devices of its own, or use schedule 1f1b", ""};
-    Schedule schedule;
+    std::vector<std::int32_t> ahead;
+    for (std::int32_t rank = 0; rank < p; ++rank)
+        ahead.push_back(p - rank + 1);
+    Schedule schedule = inTurnSchedule(setting, ahead);
     for (std::int32_t rank = 0; rank < p; ++rank) {
-        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        const std::int32_t warmUp = setting.backward ? std::min(p - rank, m) : m;
-        for (std::int32_t i = 0; i < warmUp; ++i)
-            order.push_back({{StageId{rank}, SegmentKind::Forward}, i});
-        for (std::int32_t i = 0; setting.backward && i < m; ++i) {
-            const ScheduledBlock backward{{StageId{rank}, SegmentKind::Backward}, i};
-            if (warmUp + i < m) {
-                order.push_back({{StageId{rank}, SegmentKind::Forward}, warmUp + i});
-                schedule.interleaved.emplace_back(order.back(), backward);
-            }
-            order.push_back(backward);
-        }
-    }
-    return schedule;
-}
-
-Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
-{
-    if (auto refused = refusedLanes(setting, ScheduleKind::ZeroBubbleH1))
-        return *std::move(refused);
-    const std::int32_t p = setting.rankCount;
-    const std::int32_t m = setting.microBatches;
-    if (!isOneEach(setting))
-        return Error{ErrorCode::InvalidInput, "a zb-h1 schedule takes one stage on each rank",
-            "place every stage on devices of its own, or use schedule 1f1b with a split-backward row", ""};
-    Schedule schedule;
-    for (std::int32_t rank = 0; rank < p; ++rank) {
-        std::vector<ScheduledBlock> &order = schedule.ranks.emplace_back();
-        const auto run = [&](SegmentKind pass, std::int32_t microBatch) {
-            if (microBatch >= 0 && microBatch < m)
-                order.push_back({{StageId{rank}, pass}, microBatch});
-        };
-        const std::int32_t warmUp = setting.backward ? p - rank - 1 : m;
-        for (std::int32_t i = 0; i < std::min(warmUp, m); ++i)
-            run(SegmentKind::Forward, i);
-        for (std::int32_t i = 0; setting.backward && i < m; ++i) {
-            run(SegmentKind::Forward, warmUp + i);
-            run(SegmentKind::InputGradient, i);
-            run(SegmentKind::WeightGradient, i - rank);
-        }
-        for (std::int32_t i = std::max(m - rank, 0); setting.backward && i < m; ++i)
-            run(SegmentKind::WeightGradient, i);
+        const auto &order = schedule.ranks[at(rank)];
+        for (std::size_t i = 1; i < order.size(); ++i) // a forward block, and the backward block behind it
+            if (order[i - 1].microBatch - order[i].microBatch == p - rank)
+                schedule.interleaved.emplace_back(order[i - 1], order[i]);
     }
     return schedule;
 }
@@ -250,11 +209,7 @@ Result<Schedule> chimeraSchedule(const ScheduleSetting &setting)
     for (std::int32_t s = 0; s < stages && mirrored && !lanes; ++s)
         mirrored = setting.rankOf[static_cast<std::size_t>(s)] == std::min(s, stages - 1 - s);
     if (!mirrored)
-        return Error{ErrorCode::InvalidInput,
-            "a chimera schedule takes an even number of stages in two lanes, the first stage of one and the "
-            "last of the other on the same devices, the second and the last but one, and so on",
-            "place stage s on devices s and S - 1 - s in 2 lanes, as the bidirectional gallery plan does",
-            ""};
+        return notMirrored("a chimera schedule");
     SlotTable slots(setting.rankCount);
     const auto add = [&](std::int32_t rank, std::int32_t s, std::int32_t lane) {
         for (std::int32_t i = 0; i < setting.microBatches; ++i) {

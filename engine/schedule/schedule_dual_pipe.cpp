@@ -133,11 +133,7 @@ Result<Schedule> dualPipeSchedule(const ScheduleSetting &setting)
 {
     const std::int32_t p = setting.rankCount;
     if (!isMirrored(setting))
-        return Error{ErrorCode::InvalidInput,
-            "a dualpipe schedule takes an even number of stages in two lanes, the first stage of one and the "
-            "last of the other on the same devices, the second and the last but one, and so on",
-            "place stage s on devices s and S - 1 - s in 2 lanes, as the bidirectional gallery plan does",
-            ""};
+        return notMirrored("a dualpipe schedule");
     if (setting.microBatches < p)
         return tooFew(ScheduleKind::DualPipe, p, setting.microBatches);
     if (!setting.backward)
@@ -157,15 +153,8 @@ Result<Schedule> dualPipeSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> dualPipeVSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::DualPipeV))
-        return *std::move(refused);
+    TRY_VOID(requireOneWave(setting, ScheduleKind::DualPipeV, "a dualpipev schedule"));
     const std::int32_t p = setting.rankCount;
-    if (!isInWaves(setting, 1))
-        return Error{ErrorCode::InvalidInput,
-            "a dualpipev schedule takes two stages on each rank, in one wave: stage s and the one as far "
-            "from "
-            "the end on the same devices",
-            "place stages 0 to 2p - 1 on ranks 0 to p - 1 and back to 0", ""};
     if (setting.microBatches < 2 * p)
         return tooFew(ScheduleKind::DualPipeV, 2 * p, setting.microBatches);
     if (!setting.backward)

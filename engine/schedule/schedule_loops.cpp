@@ -43,8 +43,7 @@ Result<Schedule> makeSchedule(ScheduleKind kind, const ScheduleSetting &setting)
     const ScheduleTemplate &its = scheduleTemplates()[static_cast<std::size_t>(kind)];
     if (its.make)
         return its.make(setting);
-    if (auto refused = refusedLanes(setting, kind))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, kind));
     if (!isOneEach(setting) || (kind == ScheduleKind::Sequential && setting.rankCount > 1))
         return Error{ErrorCode::InvalidInput,
             std::string("a schedule ") + nameOf(kind)
@@ -59,11 +58,7 @@ Result<Schedule> makeSchedule(ScheduleKind kind, const ScheduleSetting &setting)
 
 Result<Schedule> eager1F1BSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::Eager1F1B))
-        return *std::move(refused);
-    if (!isOneEach(setting))
-        return Error{ErrorCode::InvalidInput, "an eager-1f1b schedule takes one stage on each rank",
-            "place every stage on devices of its own, or use schedule interleaved", ""};
+    TRY_VOID(requireOneEach(setting, ScheduleKind::Eager1F1B, "an eager-1f1b schedule", "interleaved"));
     std::vector<std::int32_t> ahead;
     for (std::int32_t rank = 0; rank < setting.rankCount; ++rank)
         ahead.push_back(2 * (setting.rankCount - rank) - 1);
@@ -72,8 +67,7 @@ Result<Schedule> eager1F1BSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> breadthFirstSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::BreadthFirst))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, ScheduleKind::BreadthFirst));
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     if (!isDealtInTurn(setting))
@@ -102,8 +96,7 @@ Result<Schedule> breadthFirstSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> oneFOneBPlusSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::OneFOneBPlus))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, ScheduleKind::OneFOneBPlus));
     const auto stages = static_cast<std::int32_t>(setting.rankOf.size());
     std::vector<std::int32_t> narrow; // in order
     bool inOrder = true;
@@ -154,8 +147,7 @@ Result<Schedule> oneFOneBPlusSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> recyclingSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::Recycling))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, ScheduleKind::Recycling));
     const std::int32_t p = setting.rankCount;
     if (!isDealtInTurn(setting))
         return Error{ErrorCode::InvalidInput,
@@ -195,8 +187,7 @@ Result<Schedule> recyclingSchedule(const ScheduleSetting &setting)
 
 Result<Schedule> hanayoSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::Hanayo))
-        return *std::move(refused);
+    TRY_VOID(requireOneLane(setting, ScheduleKind::Hanayo));
     const std::int32_t p = setting.rankCount;
     const std::int32_t m = setting.microBatches;
     if (!isInWaves(setting, 0))

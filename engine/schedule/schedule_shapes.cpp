@@ -49,13 +49,44 @@ bool isMirrored(const ScheduleSetting &setting)
     return mirrored;
 }
 
-std::optional<Error> refusedLanes(const ScheduleSetting &setting, ScheduleKind kind)
+Result<void> requireOneLane(const ScheduleSetting &setting, ScheduleKind kind)
 {
     if (setting.laneRanks.empty())
-        return std::nullopt;
+        return {};
     return Error{ErrorCode::InvalidInput,
         std::string("a schedule ") + nameOf(kind) + " takes stages without lanes",
         "use schedule 1f1b, gpipe, chimera or dualpipe, or switch the lanes row off", ""};
+}
+
+Result<void> requireOneEach(
+    const ScheduleSetting &setting, ScheduleKind kind, const std::string &schedule, const std::string &other)
+{
+    TRY_VOID(requireOneLane(setting, kind));
+    if (isOneEach(setting))
+        return {};
+    return Error{ErrorCode::InvalidInput, schedule + " takes one stage on each rank",
+        "place every stage on devices of its own, or use schedule " + other, ""};
+}
+
+Result<void> requireOneWave(const ScheduleSetting &setting, ScheduleKind kind, const std::string &schedule)
+{
+    TRY_VOID(requireOneLane(setting, kind));
+    if (isInWaves(setting, 1))
+        return {};
+    return Error{ErrorCode::InvalidInput,
+        schedule
+            + " takes two stages on each rank, in one wave: stage s and "
+              "the one as far from the end on the same devices",
+        "place stages 0 to 2p - 1 on ranks 0 to p - 1 and back to 0", ""};
+}
+
+Error notMirrored(const std::string &schedule)
+{
+    return {ErrorCode::InvalidInput,
+        schedule
+            + " takes an even number of stages in two lanes, the first stage of one and the "
+              "last of the other on the same devices, the second and the last but one, and so on",
+        "place stage s on devices s and S - 1 - s in 2 lanes, as the bidirectional gallery plan does", ""};
 }
 
 void SlotTable::add(std::int32_t rank, double time, const ScheduledBlock &block)

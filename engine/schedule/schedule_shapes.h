@@ -2,7 +2,7 @@
 
 #include "engine/schedule/schedule.h"
 
-#include <optional>
+#include <string>
 #include <vector>
 
 namespace planloom {
@@ -16,8 +16,17 @@ bool isInWaves(const ScheduleSetting &setting, std::int32_t waves);
 /// Two lanes in opposite directions over an even number of ranks, one stage each.
 bool isMirrored(const ScheduleSetting &setting);
 
-/// What templates say that know one lane alone, and stages on one rank each.
-std::optional<Error> refusedLanes(const ScheduleSetting &setting, ScheduleKind kind);
+/// InvalidInput where stages have lanes, of which most templates know one alone.
+Result<void> requireOneLane(const ScheduleSetting &setting, ScheduleKind kind);
+/// InvalidInput where stages have lanes, or a rank has several stages.
+/// @param schedule  the template in a sentence: "a zb-h1 schedule"
+/// @param other  the schedule to use in its place
+Result<void> requireOneEach(
+    const ScheduleSetting &setting, ScheduleKind kind, const std::string &schedule, const std::string &other);
+/// InvalidInput where stages have lanes, or are not one wave.
+Result<void> requireOneWave(const ScheduleSetting &setting, ScheduleKind kind, const std::string &schedule);
+/// What a template over two lanes in opposite directions says of stages that lie otherwise.
+Error notMirrored(const std::string &schedule);
 
 /// Blocks at their places in time, by rank; they run in this order.
 class SlotTable

@@ -13,16 +13,6 @@ namespace planloom {
 
 namespace {
 
-/// What templates over one wave say of stages that lie otherwise.
-Error notOneWave(ScheduleKind kind)
-{
-    return {ErrorCode::InvalidInput,
-        std::string("a schedule ") + nameOf(kind)
-            + " takes two stages on each rank, in one wave: stage s and "
-              "the one as far from the end on the same devices",
-        "place stages 0 to 2p - 1 on ranks 0 to p - 1 and back to 0", ""};
-}
-
 /// Appends blocks of micro-batches that there are.
 struct RankOrder {
     std::vector<ScheduledBlock> &order;
@@ -34,6 +24,26 @@ struct RankOrder {
             order.push_back({{StageId{stage}, pass}, microBatch});
     }
 };
+
+/// 1F1B over split backward passes. Rank r of p runs 1 + `pace` (p - r - 1) forward blocks first, and the
+/// gradients of weights `pace` r micro-batches late.
+Schedule lateWeights(const ScheduleSetting &setting, std::int32_t pace)
+{
+    const std::int32_t m = setting.microBatches;
+    Schedule schedule;
+    for (std::int32_t rank = 0; rank < setting.rankCount; ++rank) {
+        RankOrder order{schedule.ranks.emplace_back(), m};
+        const std::int32_t ahead = setting.backward ? 1 + pace * (setting.rankCount - rank - 1) : m;
+        for (std::int32_t i = 0; i < ahead; ++i)
+            order.add(rank, SegmentKind::Forward, i);
+        for (std::int32_t i = 0; setting.backward && i < m + pace * rank; ++i) {
+            order.add(rank, SegmentKind::InputGradient, i);
+            order.add(rank, SegmentKind::WeightGradient, i - pace * rank);
+            order.add(rank, SegmentKind::Forward, ahead + i);
+        }
+    }
+    return schedule;
+}
 
 /// All forward blocks of one wave, for plans without a backward pass.
 Schedule forwardWave(const ScheduleSetting &setting)
@@ -124,10 +134,7 @@ std::vector<BuildingBlock> blocksOf(
 /// @param up  slots from a rank to the one before; to the next it is one
 Result<Schedule> buildingBlocks(const ScheduleSetting &setting, ScheduleKind kind, std::int32_t up)
 {
-    if (auto refused = refusedLanes(setting, kind))
-        return *std::move(refused);
-    if (!isInWaves(setting, 1))
-        return notOneWave(kind);
+    TRY_VOID(requireOneWave(setting, kind, std::string("a schedule ") + nameOf(kind)));
     if (!setting.backward)
         return forwardWave(setting);
     const std::int32_t p = setting.rankCount;
@@ -166,27 +173,17 @@ Result<Schedule> buildingBlocks(const ScheduleSetting &setting, ScheduleKind kin
 
 } // namespace
 
+Result<Schedule> zeroBubbleH1Schedule(const ScheduleSetting &setting)
+{
+    TRY_VOID(requireOneEach(
+        setting, ScheduleKind::ZeroBubbleH1, "a zb-h1 schedule", "1f1b with a split-backward row"));
+    return lateWeights(setting, 1);
+}
+
 Result<Schedule> zeroBubbleH2Schedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::ZeroBubbleH2))
-        return *std::move(refused);
-    if (!isOneEach(setting))
-        return Error{ErrorCode::InvalidInput, "a zb-h2 schedule takes one stage on each rank",
-            "place every stage on devices of its own, or use schedule zb-v", ""};
-    const std::int32_t m = setting.microBatches;
-    Schedule schedule;
-    for (std::int32_t rank = 0; rank < setting.rankCount; ++rank) {
-        RankOrder order{schedule.ranks.emplace_back(), m};
-        const std::int32_t ahead = setting.backward ? 2 * (setting.rankCount - rank) - 1 : m;
-        for (std::int32_t i = 0; i < ahead; ++i)
-            order.add(rank, SegmentKind::Forward, i);
-        for (std::int32_t i = 0; setting.backward && i < m + 2 * rank; ++i) {
-            order.add(rank, SegmentKind::InputGradient, i);
-            order.add(rank, SegmentKind::WeightGradient, i - 2 * rank);
-            order.add(rank, SegmentKind::Forward, ahead + i);
-        }
-    }
-    return schedule;
+    TRY_VOID(requireOneEach(setting, ScheduleKind::ZeroBubbleH2, "a zb-h2 schedule", "zb-v"));
+    return lateWeights(setting, 2);
 }
 
 /// With rank r of p and its stages a = r and b = 2 p - 1 - r:
@@ -201,10 +198,7 @@ Result<Schedule> zeroBubbleH2Schedule(const ScheduleSetting &setting)
 /// It is made for 2 p - 1 micro-batches or more; what there are fewer of is left out.
 Result<Schedule> zeroBubbleVSchedule(const ScheduleSetting &setting)
 {
-    if (auto refused = refusedLanes(setting, ScheduleKind::ZeroBubbleV))
-        return *std::move(refused);
-    if (!isInWaves(setting, 1))
-        return notOneWave(ScheduleKind::ZeroBubbleV);
+    TRY_VOID(requireOneWave(setting, ScheduleKind::ZeroBubbleV, "a schedule zb-v"));
     if (!setting.backward)
         return forwardWave(setting);
     const std::int32_t p = setting.rankCount;
