@@ -1,7 +1,6 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "engine/binding/bound_table.h"
 #include "engine/table/kinds/meaning.h"
 
 #include <cstdint>

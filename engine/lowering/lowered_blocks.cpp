@@ -1,6 +1,5 @@
 #include "engine/lowering/lowered_blocks.h"
 
-#include "engine/graph/operators/catalogue.h"
 #include "engine/lowering/order/order_rows.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "engine/graph/graph.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/lowering/program/program_builder.h"
 #include "engine/plan/plan.h"

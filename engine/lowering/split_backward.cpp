@@ -1,6 +1,5 @@
 // What of the backward pass runs in blocks of weight gradients.
 
-#include "engine/graph/operators/catalogue.h"
 #include "engine/graph/operators/gradient_flow.h"
 #include "engine/lowering/lowered_blocks.h"
 

@@ -79,10 +79,8 @@ struct Side {
     {
         if (!tensor.valid())
             return {};
-        const auto &producers = index.uses().producers[static_cast<std::size_t>(tensor.index)];
-        return !producers.empty() && static_cast<std::size_t>(producers.front().index) < count
-            ? producers.front()
-            : OperatorId{};
+        const auto &producers = index.uses().producers[at(tensor)];
+        return !producers.empty() && at(producers.front()) < count ? producers.front() : OperatorId{};
     }
 
     /// What an operator is on its own: with shapes and attributes, or (`weak`) without.
@@ -139,28 +137,28 @@ struct Side {
                 }
                 const auto &made = graph.at(from).outputs;
                 const auto slot = static_cast<Key>(std::find(made.begin(), made.end(), input) - made.begin());
-                up[i] = mixed(up[i], mixed(up[static_cast<std::size_t>(from.index)], slot));
-                in[i] = mixed(in[i], mixed(own[static_cast<std::size_t>(from.index)], slot));
+                up[i] = mixed(up[i], mixed(up[at(from)], slot));
+                in[i] = mixed(in[i], mixed(own[at(from)], slot));
             }
         }
         // What tensors become: sums, as consumers have no order.
         Keys becomes(graph.tensors.size(), 0);
         Keys read(graph.tensors.size(), 0);
         for (const TensorId output : graph.outputs)
-            becomes[static_cast<std::size_t>(output.index)] += 0x51ed27;
+            becomes[at(output)] += 0x51ed27;
         for (std::size_t i = count; i-- > 0;) {
             const Operator &op = graph.operators[i];
             down[i] = out[i] = own[i];
             for (const TensorId output : op.outputs) {
                 if (!output.valid())
                     continue;
-                down[i] = mixed(down[i], becomes[static_cast<std::size_t>(output.index)]);
-                out[i] = mixed(out[i], read[static_cast<std::size_t>(output.index)]);
+                down[i] = mixed(down[i], becomes[at(output)]);
+                out[i] = mixed(out[i], read[at(output)]);
             }
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 if (!op.inputs[slot].valid())
                     continue;
-                const auto tensor = static_cast<std::size_t>(op.inputs[slot].index);
+                const auto tensor = at(op.inputs[slot]);
                 becomes[tensor] += mixed(down[i], slot);
                 read[tensor] += mixed(own[i], slot);
             }
@@ -247,7 +245,7 @@ private:
     static OperatorId namesake(const Side &from, std::size_t op, const Side &to)
     {
         const OperatorId found = to.index.findOperator(from.graph.operators[op].name);
-        return found.valid() && static_cast<std::size_t>(found.index) < to.count ? found : OperatorId{};
+        return found.valid() && at(found) < to.count ? found : OperatorId{};
     }
 
     /// False where operators that are certain by structure mostly bear names that others had: numbers moved
@@ -277,12 +275,10 @@ private:
         if (!m_trusted || m_before.graph.operators[a].name == m_after.graph.operators[b].name)
             return true;
         const OperatorId other = namesake(m_before, a, m_after);
-        if (other.valid() && isOpenAfter(static_cast<std::size_t>(other.index))
-            && m_after.own[static_cast<std::size_t>(other.index)] == m_before.own[a])
+        if (other.valid() && isOpenAfter(at(other)) && m_after.own[at(other)] == m_before.own[a])
             return false;
         const OperatorId another = namesake(m_after, b, m_before);
-        return !(another.valid() && isOpen(static_cast<std::size_t>(another.index))
-            && m_before.own[static_cast<std::size_t>(another.index)] == m_after.own[b]);
+        return !(another.valid() && isOpen(at(another)) && m_before.own[at(another)] == m_after.own[b]);
     }
 
     /// Open operators of the same name and key.
@@ -294,9 +290,8 @@ private:
             if (!isOpen(a))
                 continue;
             const OperatorId b = namesake(m_before, a, m_after);
-            if (b.valid() && isOpenAfter(static_cast<std::size_t>(b.index))
-                && before[a] == after[static_cast<std::size_t>(b.index)])
-                pair(a, static_cast<std::size_t>(b.index));
+            if (b.valid() && isOpenAfter(at(b)) && before[a] == after[at(b)])
+                pair(a, at(b));
         }
     }
 
@@ -364,7 +359,7 @@ private:
                 const OperatorId from = m_before.producer(one.inputs[slot]);
                 const OperatorId to = m_after.producer(other.inputs[slot]);
                 if (from.valid() && to.valid())
-                    pairIfEqual(static_cast<std::size_t>(from.index), static_cast<std::size_t>(to.index));
+                    pairIfEqual(at(from), at(to));
             }
             for (std::size_t slot = 0; slot < std::min(one.outputs.size(), other.outputs.size()); ++slot)
                 pairReaders(one.outputs[slot], other.outputs[slot]);
@@ -381,8 +376,8 @@ private:
         const Side &side, TensorId tensor, const std::vector<OperatorId> &found)
     {
         std::vector<std::pair<Key, std::size_t>> readers;
-        for (const OperatorId op : side.index.uses().consumers[static_cast<std::size_t>(tensor.index)]) {
-            const auto i = static_cast<std::size_t>(op.index);
+        for (const OperatorId op : side.index.uses().consumers[at(tensor)]) {
+            const auto i = at(op);
             if (i >= side.count || found[i].valid())
                 continue;
             const auto &inputs = side.graph.at(op).inputs;
@@ -442,7 +437,7 @@ private:
         std::size_t count = 0;
         for (std::size_t a = 0; a < m_before.count; ++a) {
             const OperatorId named = namesake(m_before, a, m_after);
-            const auto b = static_cast<std::size_t>(named.index);
+            const auto b = at(named);
             count += std::binary_search(up.begin(), up.end(), m_before.up[a])
                     || std::binary_search(down.begin(), down.end(), m_before.down[a])
                     || (m_trusted && named.valid()
@@ -509,7 +504,7 @@ private:
                 const TensorId to = other.inputs[slot];
                 if (from.valid() && to.valid() && m_before.graph.at(from).role == TensorRole::Weight
                     && m_after.graph.at(to).role == TensorRole::Weight)
-                    m_match.weights[static_cast<std::size_t>(from.index)] = to;
+                    m_match.weights[at(from)] = to;
             }
             if (one.mirror.valid() && other.mirror.valid())
                 follow(one.mirror, other.mirror);
@@ -518,11 +513,10 @@ private:
             const Operator &op = m_before.graph.operators[i];
             if (op.direction != Direction::Optimizer || op.inputs.empty() || !op.inputs.front().valid())
                 continue;
-            const TensorId weight = m_match.weights[static_cast<std::size_t>(op.inputs.front().index)];
+            const TensorId weight = m_match.weights[at(op.inputs.front())];
             if (!weight.valid())
                 continue;
-            for (const OperatorId reader :
-                m_after.index.uses().consumers[static_cast<std::size_t>(weight.index)]) {
+            for (const OperatorId reader : m_after.index.uses().consumers[at(weight)]) {
                 if (m_after.graph.at(reader).direction == Direction::Optimizer)
                     follow({static_cast<std::int32_t>(i)}, reader);
             }
@@ -531,11 +525,10 @@ private:
 
     void follow(OperatorId before, OperatorId after)
     {
-        if (!isOpen(static_cast<std::size_t>(before.index))
-            || !isOpenAfter(static_cast<std::size_t>(after.index)))
+        if (!isOpen(at(before)) || !isOpenAfter(at(after)))
             return;
-        m_match.after[static_cast<std::size_t>(before.index)] = after;
-        m_match.before[static_cast<std::size_t>(after.index)] = before;
+        m_match.after[at(before)] = after;
+        m_match.before[at(after)] = before;
     }
 
     Side m_before;

@@ -4,7 +4,6 @@
 #include "engine/simulate/compute_chain.h"
 #include "engine/simulate/meetings.h"
 #include "engine/simulate/memory_log.h"
-#include "engine/simulate/timeline.h"
 
 #include <array>
 #include <cstdint>

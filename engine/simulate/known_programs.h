@@ -2,7 +2,6 @@
 
 #include "engine/lowering/program/execution_plan.h"
 #include "engine/simulate/compiled_program.h"
-#include "engine/simulate/program_reading.h"
 
 #include <memory>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "engine/design/explain/free_decisions.h"
 
 #include "engine/conflict/row_facts.h"
-#include "engine/graph/operators/catalogue.h"
 #include "engine/table/kinds/meaning.h"
 
 #include <algorithm>

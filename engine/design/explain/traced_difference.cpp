@@ -3,7 +3,6 @@
 #include "engine/analyse/statistics.h"
 #include "engine/design/make_plan.h"
 #include "engine/design/remembered.h"
-#include "engine/table/table_text.h"
 
 #include <algorithm>
 #include <deque>

@@ -3,7 +3,6 @@
 #include "engine/design/make_plan.h"
 #include "engine/design/schedules/stage_layout.h"
 #include "engine/schedule/search/find_schedule.h"
-#include "engine/schedule/search/stage_blocks.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,6 @@
 #include "engine/design/schedules/simulated_blocks.h"
 
 #include "engine/base/ids.h"
-#include "engine/lowering/order/listed_schedule.h"
 
 #include <algorithm>
 #include <cmath>

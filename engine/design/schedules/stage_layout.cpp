@@ -3,7 +3,6 @@
 #include "engine/base/ids.h"
 #include "engine/gallery/gallery_find.h"
 #include "engine/lowering/order/block_setting.h"
-#include "engine/schedule/schedule_templates.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,5 @@
 #include "engine/lowering/program/expand_units.h"
 
-#include <algorithm>
-
 namespace planloom {
 
 namespace {

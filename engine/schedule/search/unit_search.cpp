@@ -4,8 +4,6 @@
 #include "engine/schedule/search/placement_runs.h"
 #include "engine/schedule/search/start_problem.h"
 
-#include <algorithm>
-
 namespace planloom {
 
 namespace {
