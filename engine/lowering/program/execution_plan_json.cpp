@@ -31,8 +31,6 @@ json instructionToJson(const Instruction &instruction)
         object["operator"] = instruction.op.index;
     if (instruction.kind == InstructionKind::Kernel)
         object["part"] = instruction.part;
-    if (instruction.recompute)
-        object["recompute"] = true;
     if (instruction.group >= 0)
         object["group"] = instruction.group;
     if (instruction.peer)
@@ -45,22 +43,14 @@ json instructionToJson(const Instruction &instruction)
         object["gather_dimension"] = instruction.gatherDimension;
     if (instruction.combination != Combination::Sum)
         object["combination"] = nameOf(instruction.combination);
-    if (!instruction.inputs.empty())
-        object["inputs"] = instruction.inputs;
-    if (!instruction.outputs.empty())
-        object["outputs"] = instruction.outputs;
-    if (!instruction.deaths.empty())
-        object["deaths"] = instruction.deaths;
     if (instruction.queue)
         object["queue"] = nameOf(*instruction.queue);
-    if (instruction.joined)
-        object["joined"] = true;
-    if (instruction.overlaps)
-        object["overlaps"] = true;
-    if (instruction.waits)
-        object["waits"] = true;
-    if (instruction.acrossUnits)
-        object["across_units"] = true;
+    for (const auto &[name, member] : kInstructionFlags)
+        if (instruction.*member)
+            object[name] = true;
+    for (const auto &[name, member, least] : kInstructionBuffers)
+        if (!(instruction.*member).empty())
+            object[name] = instruction.*member;
     return object;
 }
 

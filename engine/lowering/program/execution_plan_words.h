@@ -1,6 +1,10 @@
 #pragma once
 
+#include "engine/lowering/program/execution_plan.h"
+
 #include <array>
+#include <tuple>
+#include <utility>
 
 namespace planloom {
 
@@ -17,5 +21,16 @@ inline constexpr int kNumbersVersion = 6; ///< With attributes that are infinite
 
 /// By `SplitOver`.
 inline constexpr std::array<const char *, 4> kSplitOver{"devices", "units", "slices", "lanes"};
+
+/// What an instruction says of itself where it is so.
+inline constexpr std::array<std::pair<const char *, bool Instruction::*>, 5> kInstructionFlags{
+    {{"recompute", &Instruction::recompute}, {"joined", &Instruction::joined},
+        {"overlaps", &Instruction::overlaps}, {"waits", &Instruction::waits},
+        {"across_units", &Instruction::acrossUnits}}};
+
+/// Lists of buffers, with the least that stands in them: -1 for none.
+inline constexpr std::array<std::tuple<const char *, BufferList Instruction::*, std::int32_t>, 3>
+    kInstructionBuffers{{{"inputs", &Instruction::inputs, -1}, {"outputs", &Instruction::outputs, -1},
+        {"deaths", &Instruction::deaths, 0}}};
 
 } // namespace planloom

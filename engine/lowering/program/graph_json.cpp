@@ -2,6 +2,7 @@
 
 #include "engine/graph/operator_files/operator_file.h"
 #include "engine/graph/operators/catalogue.h"
+#include "engine/lowering/program/plan_value.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,9 @@ constexpr std::array<const char *, 3> kDirections{"forward", "backward", "optimi
 constexpr std::array<DataType, 10> kDataTypes{DataType::Float32, DataType::Float16, DataType::BFloat16,
     DataType::Float64, DataType::Int64, DataType::Int32, DataType::Int16, DataType::Int8, DataType::UInt8,
     DataType::Bool};
+
+constexpr std::array<const char *, 3> kMarks{"", "+", "^"}; ///< Of dimensions.
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 40;
 
 constexpr std::array<const char *, kReachCount> kReaches{
     "own", "windows", "share", "met", "around", "covered"};
@@ -90,203 +94,146 @@ json idsToJson(const std::vector<TensorId> &ids)
     return list;
 }
 
-[[noreturn]] void fail(const std::string &where, const std::string &message)
+double realFromJson(const PlanValue &value)
 {
-    throw Error{
-        ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out", where};
-}
-
-const json &at(const json &object, const char *name, const std::string &where)
-{
-    if (!object.is_object())
-        fail(where, "expected an object");
-    const auto it = object.find(name);
-    if (it == object.end())
-        fail(where + "/" + name, "is missing");
-    return *it;
-}
-
-const json &list(const json &value, const std::string &where)
-{
-    if (!value.is_array())
-        fail(where, "expected a list");
-    return value;
-}
-
-std::int64_t integer(const json &value, const std::string &where, std::int64_t least, std::int64_t most)
-{
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
-        || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-        fail(where, "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
-    return value.get<std::int64_t>();
-}
-
-std::string text(const json &value, const std::string &where)
-{
-    if (!value.is_string())
-        fail(where, "expected a text");
-    return value;
-}
-
-std::size_t named(const json &value, const std::string &where, const char *const *names, std::size_t count)
-{
-    const std::string name = text(value, where);
-    for (std::size_t i = 0; i < count; ++i)
-        if (name == names[i])
-            return i;
-    fail(where, "expected a known name, found \"" + name + "\"");
-}
-
-double realFromJson(const json &value, const std::string &where)
-{
-    if (value.is_number())
-        return value.get<double>();
+    const json &real = value.json();
+    if (real.is_number())
+        return real.get<double>();
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     static const std::map<std::string, double, std::less<>> kWords = {
         {"inf", kInfinity}, {"-inf", -kInfinity}, {"nan", std::numeric_limits<double>::quiet_NaN()}};
-    const auto known = value.is_string() ? kWords.find(value.get<std::string>()) : kWords.end();
+    const auto known = real.is_string() ? kWords.find(real.get<std::string>()) : kWords.end();
     if (known == kWords.end())
-        fail(where, "expected a number, \"inf\", \"-inf\" or \"nan\"");
+        value.fail("expected a number, \"inf\", \"-inf\" or \"nan\"");
     return known->second;
 }
 
-/// An attribute that says its type: see `attributeToJson`.
-Attribute typedAttributeFromJson(const json &value, const std::string &where)
+std::vector<std::string> textsFromJson(const PlanValue &value)
 {
-    if (value.size() == 1 && value.contains("real"))
-        return realFromJson(value["real"], where + "/real");
-    if (value.size() == 1 && value.contains("reals")) {
-        std::vector<double> reals;
-        for (const json &item : list(value["reals"], where + "/reals"))
-            reals.push_back(realFromJson(item, where + "/reals"));
-        return reals;
-    }
-    if (value.size() == 1 && value.contains("texts")) {
-        std::vector<std::string> texts;
-        for (const json &item : list(value["texts"], where + "/texts"))
-            texts.push_back(text(item, where + "/texts"));
-        return texts;
-    }
-    fail(where, "expected real, reals or texts");
+    std::vector<std::string> texts;
+    for (const PlanValue &item : value.items())
+        texts.push_back(item.text());
+    return texts;
 }
 
-Attribute attributeFromJson(const json &value, const std::string &where)
+/// An attribute that says its type: see `attributeToJson`.
+Attribute typedAttributeFromJson(const PlanValue &value)
 {
-    if (value.is_object())
-        return typedAttributeFromJson(value, where);
-    if (value.is_number_integer())
-        return value.get<std::int64_t>();
-    if (value.is_number_float())
-        return value.get<double>();
-    if (value.is_string())
-        return value.get<std::string>();
-    const json &items = list(value, where);
-    if (!items.empty() && items[0].is_string()) {
-        std::vector<std::string> texts;
-        for (const json &item : items)
-            texts.push_back(text(item, where));
-        return texts;
-    }
-    if (!items.empty() && items[0].is_number_float()) {
+    const bool isOne = value.json().size() == 1;
+    if (const auto real = value.find("real"); isOne && real)
+        return realFromJson(*real);
+    if (const auto list = value.find("reals"); isOne && list) {
         std::vector<double> reals;
-        for (const json &item : items) {
+        for (const PlanValue &item : list->items())
+            reals.push_back(realFromJson(item));
+        return reals;
+    }
+    if (const auto texts = value.find("texts"); isOne && texts)
+        return textsFromJson(*texts);
+    value.fail("expected real, reals or texts");
+}
+
+Attribute attributeFromJson(const PlanValue &value)
+{
+    const json &own = value.json();
+    if (own.is_object())
+        return typedAttributeFromJson(value);
+    if (own.is_number_integer())
+        return own.get<std::int64_t>();
+    if (own.is_number_float())
+        return own.get<double>();
+    if (own.is_string())
+        return own.get<std::string>();
+    const std::vector<PlanValue> items = value.items();
+    if (!items.empty() && own[0].is_string())
+        return textsFromJson(value);
+    if (!items.empty() && own[0].is_number_float()) {
+        std::vector<double> reals;
+        for (const json &item : own) {
             if (!item.is_number())
-                fail(where, "expected numbers");
+                value.fail("expected numbers");
             reals.push_back(item);
         }
         return reals;
     }
-    std::vector<std::int64_t> integers;
-    for (const json &item : items)
-        integers.push_back(integer(item, where, INT64_MIN, INT64_MAX));
-    return integers;
+    return value.integers<std::int64_t>(INT64_MIN, INT64_MAX);
 }
 
-std::vector<TensorTerms> termsFromJson(const json &value, const std::string &where, std::size_t dimensions)
+std::vector<TensorTerms> termsFromJson(const PlanValue &value, std::size_t dimensions)
 {
     std::vector<TensorTerms> tensors;
-    for (const json &item : list(value, where)) {
+    for (const PlanValue &item : value.items()) {
         TensorTerms &tensor = tensors.emplace_back();
-        if (item.is_null()) {
+        if (item.json().is_null()) {
             tensor.opaque = true;
             continue;
         }
-        for (const json &term : list(item, where)) {
+        for (const PlanValue &term : item.items()) {
             Term &factors = tensor.terms.emplace_back();
-            for (const json &factor : list(term, where)) {
-                if (factor.is_string() && &factor == &term.back())
-                    factors.reach =
-                        static_cast<WindowReach>(named(factor, where, kReaches.data(), kReaches.size()));
+            for (const PlanValue &factor : term.items()) {
+                if (factor.json().is_string() && &factor.json() == &term.json().back())
+                    factors.reach = static_cast<WindowReach>(factor.word(kReaches));
                 else
-                    factors.factors.push_back(static_cast<std::int32_t>(
-                        integer(factor, where, 0, static_cast<std::int64_t>(dimensions) - 1)));
+                    factors.factors.push_back(factor.index(dimensions));
             }
         }
     }
     return tensors;
 }
 
-std::vector<TensorId> idsFromJson(const json &value, const std::string &where, std::size_t tensors)
+std::vector<TensorId> idsFromJson(const PlanValue &value, std::size_t tensors)
 {
     std::vector<TensorId> ids;
-    for (const json &item : list(value, where))
-        ids.push_back(TensorId{
-            static_cast<std::int32_t>(integer(item, where, -1, static_cast<std::int64_t>(tensors) - 1))});
+    for (const PlanValue &item : value.items())
+        ids.push_back(TensorId{item.index(tensors, -1)});
     return ids;
 }
 
-Tensor tensorFromJson(const json &item, const std::string &where, std::size_t count)
+FilePart filePartFromJson(const PlanValue &value)
+{
+    FilePart part;
+    part.name = value.at("name").text();
+    part.shape = value.at("shape").integers<std::int64_t>(0, kMostExtent);
+    part.axis = value.at("axis").index(part.shape.size());
+    part.begin = value.at("begin").integer<std::int64_t>(0, part.shape[at(part.axis)]);
+    return part;
+}
+
+Tensor tensorFromJson(const PlanValue &item, std::size_t count)
 {
     Tensor tensor;
-    tensor.name = text(at(item, "name", where), where + "/name");
-    const std::string type = text(at(item, "type", where), where + "/type");
-    bool known = false;
-    for (const DataType dataType : kDataTypes)
-        if (type == nameOf(dataType)) {
-            tensor.type.dataType = dataType;
-            known = true;
-        }
-    if (!known)
-        fail(where + "/type", "expected an element type, found \"" + type + "\"");
+    tensor.name = item.at("name").text();
+    const std::string type = item.at("type").text();
+    const auto known = std::find_if(
+        kDataTypes.begin(), kDataTypes.end(), [&](DataType dataType) { return type == nameOf(dataType); });
+    if (known == kDataTypes.end())
+        item.fail("expected an element type, found \"" + type + "\"", "/type");
+    tensor.type.dataType = *known;
     std::int64_t elements = 1;
-    for (const json &extent : list(at(item, "shape", where), where + "/shape")) {
-        tensor.type.shape.push_back(integer(extent, where + "/shape", 0, std::int64_t{1} << 40));
+    for (const PlanValue &extent : item.at("shape").items()) {
+        tensor.type.shape.push_back(extent.integer<std::int64_t>(0, kMostExtent));
         if (__builtin_mul_overflow(elements, std::max<std::int64_t>(tensor.type.shape.back(), 1), &elements)
             || elements > (std::int64_t{1} << 56))
-            fail(where + "/shape", "too many elements");
+            extent.fail("too many elements");
     }
-    tensor.role = static_cast<TensorRole>(
-        named(at(item, "role", where), where + "/role", kRoles.data(), kRoles.size()));
-    if (item.contains("of"))
-        tensor.of.index = static_cast<std::int32_t>(
-            integer(item["of"], where + "/of", -1, static_cast<std::int64_t>(count) - 1));
-    if (item.contains("file_shape")) {
-        for (const json &extent : list(item["file_shape"], where + "/file_shape"))
-            tensor.fileShape.push_back(
-                integer(extent, where + "/file_shape", 1, std::max<std::int64_t>(elements, 1)));
+    tensor.role = static_cast<TensorRole>(item.at("role").word(kRoles));
+    if (const auto of = item.find("of"))
+        tensor.of.index = of->index(count, -1);
+    if (const auto shape = item.find("file_shape")) {
+        tensor.fileShape = shape->integers<std::int64_t>(1, std::max<std::int64_t>(elements, 1));
         std::int64_t left = elements;
         for (const std::int64_t extent : tensor.fileShape) {
             if (left % extent != 0)
-                fail(where + "/file_shape", "other elements than in the shape");
+                shape->fail("other elements than in the shape");
             left /= extent;
         }
         if (left != 1)
-            fail(where + "/file_shape", "other elements than in the shape");
+            shape->fail("other elements than in the shape");
     }
-    if (item.contains("file_part")) {
-        const json &value = item["file_part"];
-        const std::string place = where + "/file_part";
-        FilePart part;
-        part.name = text(at(value, "name", place), place + "/name");
-        for (const json &extent : list(at(value, "shape", place), place + "/shape"))
-            part.shape.push_back(integer(extent, place + "/shape", 0, std::int64_t{1} << 40));
-        part.axis = static_cast<std::int32_t>(integer(
-            at(value, "axis", place), place + "/axis", 0, static_cast<std::int64_t>(part.shape.size()) - 1));
-        part.begin = integer(
-            at(value, "begin", place), place + "/begin", 0, part.shape[static_cast<std::size_t>(part.axis)]);
-        tensor.filePart = std::move(part);
+    if (const auto part = item.find("file_part")) {
+        tensor.filePart = filePartFromJson(*part);
         if (!fitsFilePart(tensor))
-            fail(place, "a tensor of this shape cannot be that part");
+            part->fail("a tensor of this shape cannot be that part");
     }
     return tensor;
 }
@@ -304,20 +251,19 @@ json definitionsToJson(const Definitions &definitions)
     return items;
 }
 
-Definitions definitionsFromJson(const json &value)
+Definitions definitionsFromJson(const PlanValue &value)
 {
     Definitions definitions;
-    for (const json &item : list(value, "/graph/definitions")) {
-        const std::string where = "/graph/definitions/" + std::to_string(definitions.size());
-        auto read = readOperatorFile(text(at(item, "text", where), where + "/text"), "text");
+    for (const PlanValue &item : value.numbered()) {
+        const PlanValue text = item.at("text");
+        auto read = readOperatorFile(text.text(), "text");
         if (!read)
-            fail(where + "/text", read.error().where + ": " + read.error().message);
+            text.fail(read.error().where + ": " + read.error().message);
         if (read->empty())
-            fail(where + "/text", "expected an operator");
+            text.fail("expected an operator");
         auto definition = std::make_shared<OperatorDefinition>(*read->front());
-        definition->file = text(at(item, "file", where), where + "/file");
-        definition->line =
-            static_cast<std::int32_t>(integer(at(item, "line", where), where + "/line", 0, INT32_MAX));
+        definition->file = item.at("file").text();
+        definition->line = item.at("line").integer(0, INT32_MAX);
         if (definition->derivative.definition) { // places of errors are those of the file
             auto gradient = std::make_shared<OperatorDefinition>(*definition->derivative.definition);
             gradient->file = definition->file;
@@ -329,69 +275,64 @@ Definitions definitionsFromJson(const json &value)
     return definitions;
 }
 
-Operator operatorFromJson(const json &item, const std::string &where, const Graph &graph, std::size_t count,
-    const Definitions &definitions)
+Annotation annotationFromJson(const PlanValue &value, std::size_t inputs)
+{
+    Annotation annotation;
+    for (const PlanValue &entry : value.at("dimensions").items()) {
+        entry.ofSize(3, "[name, size, mark]");
+        annotation.dimensions.push_back(
+            {entry[0].text(), entry[1].integer<std::int64_t>(0, std::int64_t{1} << 56),
+                static_cast<DimensionMark>(entry[2].word(kMarks))});
+    }
+    annotation.inputs = termsFromJson(value.at("inputs"), annotation.dimensions.size());
+    annotation.outputs = termsFromJson(value.at("outputs"), annotation.dimensions.size());
+    for (const PlanValue &slot : value.at("linear").items())
+        annotation.linearInputs.push_back(slot.index(inputs));
+    if (const auto windows = value.find("windows"))
+        for (const PlanValue &entry : windows->items()) {
+            entry.ofSize(6, "[dimension, extent, kernel, stride, dilation, pad]");
+            const auto number = [&](std::size_t at, std::int64_t least) {
+                return entry[at].integer<std::int64_t>(least, kFarthestWindow);
+            };
+            annotation.windows.push_back({static_cast<std::int32_t>(number(0, 0)), number(1, 1), number(2, 1),
+                number(3, 1), number(4, 1), number(5, -kFarthestWindow)});
+        }
+    if (const auto combinations = value.find("combinations"))
+        for (const PlanValue &entry : combinations->items()) {
+            const auto known = combinationNamed(entry.text());
+            if (!known)
+                entry.fail("expected sum, max or log-sum-exp");
+            annotation.combinations.push_back(*known);
+        }
+    return annotation;
+}
+
+Operator operatorFromJson(
+    const PlanValue &item, const Graph &graph, std::size_t count, const Definitions &definitions)
 {
     Operator op;
-    op.name = text(at(item, "name", where), where + "/name");
-    const std::string kind = text(at(item, "kind", where), where + "/kind");
+    op.name = item.at("name").text();
+    const std::string kind = item.at("kind").text();
     const auto known = operatorKindNamed(kind);
     if (!known)
-        fail(where + "/kind", "expected an operator kind, found \"" + kind + "\"");
+        item.fail("expected an operator kind, found \"" + kind + "\"", "/kind");
     op.kind = *known;
-    op.direction = static_cast<Direction>(
-        named(at(item, "direction", where), where + "/direction", kDirections.data(), kDirections.size()));
-    const json &attributes = at(item, "attributes", where);
-    if (!attributes.is_object())
-        fail(where + "/attributes", "expected an object");
-    for (const auto &[name, value] : attributes.items())
-        op.attributes.set(name, attributeFromJson(value, where + "/attributes/" + name));
+    op.direction = static_cast<Direction>(item.at("direction").word(kDirections));
+    const PlanValue attributes = item.at("attributes");
+    if (!attributes.json().is_object())
+        attributes.fail("expected an object");
+    for (const auto &[name, value] : attributes.json().items())
+        op.attributes.set(name, attributeFromJson(attributes.at(name)));
     if (op.kind == OperatorKind::Custom)
-        op.attributes.setDefinition(
-            definitions[static_cast<std::size_t>(integer(at(item, "definition", where), where + "/definition",
-                0, static_cast<std::int64_t>(definitions.size()) - 1))]);
-    op.inputs = idsFromJson(at(item, "inputs", where), where + "/inputs", graph.tensors.size());
-    op.outputs = idsFromJson(at(item, "outputs", where), where + "/outputs", graph.tensors.size());
-    const std::string place = where + "/annotation";
-    const json &annotation = at(item, "annotation", where);
-    static constexpr std::array<const char *, 3> kMarks{"", "+", "^"};
-    for (const json &entry : list(at(annotation, "dimensions", place), place + "/dimensions")) {
-        if (!entry.is_array() || entry.size() != 3)
-            fail(place + "/dimensions", "expected [name, size, mark]");
-        op.annotation.dimensions.push_back(
-            {text(entry[0], place), integer(entry[1], place, 0, std::int64_t{1} << 56),
-                static_cast<DimensionMark>(named(entry[2], place, kMarks.data(), kMarks.size()))});
-    }
-    const std::size_t dimensions = op.annotation.dimensions.size();
-    op.annotation.inputs = termsFromJson(at(annotation, "inputs", place), place + "/inputs", dimensions);
-    op.annotation.outputs = termsFromJson(at(annotation, "outputs", place), place + "/outputs", dimensions);
-    for (const json &slot : list(at(annotation, "linear", place), place + "/linear"))
-        op.annotation.linearInputs.push_back(static_cast<std::int32_t>(
-            integer(slot, place + "/linear", 0, static_cast<std::int64_t>(op.inputs.size()) - 1)));
-    if (annotation.contains("windows"))
-        for (const json &entry : list(annotation["windows"], place + "/windows")) {
-            if (!entry.is_array() || entry.size() != 6)
-                fail(place + "/windows", "expected [dimension, extent, kernel, stride, dilation, pad]");
-            const auto number = [&](std::size_t at, std::int64_t least) {
-                return integer(entry[at], place + "/windows", least, kFarthestWindow);
-            };
-            op.annotation.windows.push_back({static_cast<std::int32_t>(number(0, 0)), number(1, 1),
-                number(2, 1), number(3, 1), number(4, 1), number(5, -kFarthestWindow)});
-        }
-    if (annotation.contains("combinations"))
-        for (const json &entry : list(annotation["combinations"], place + "/combinations")) {
-            const auto known = combinationNamed(text(entry, place + "/combinations"));
-            if (!known)
-                fail(place + "/combinations", "expected sum, max or log-sum-exp");
-            op.annotation.combinations.push_back(*known);
-        }
-    if (item.contains("mirror"))
-        op.mirror.index = static_cast<std::int32_t>(
-            integer(item["mirror"], where + "/mirror", 0, static_cast<std::int64_t>(count) - 1));
-    op.scope.index = static_cast<std::int32_t>(integer(
-        at(item, "scope", where), where + "/scope", -1, static_cast<std::int64_t>(graph.scopes.size()) - 1));
-    if (item.contains("annotation_problem"))
-        op.annotationProblem = text(item["annotation_problem"], where + "/annotation_problem");
+        op.attributes.setDefinition(definitions[at(item.at("definition").index(definitions.size()))]);
+    op.inputs = idsFromJson(item.at("inputs"), graph.tensors.size());
+    op.outputs = idsFromJson(item.at("outputs"), graph.tensors.size());
+    op.annotation = annotationFromJson(item.at("annotation"), op.inputs.size());
+    if (const auto mirror = item.find("mirror"))
+        op.mirror.index = mirror->index(count);
+    op.scope.index = item.at("scope").index(graph.scopes.size(), -1);
+    if (const auto problem = item.find("annotation_problem"))
+        op.annotationProblem = problem->text();
     return op;
 }
 
@@ -451,7 +392,6 @@ json graphToJson(const Graph &graph)
     }
     json operators = json::array();
     Definitions definitions;
-    static constexpr std::array<const char *, 3> kMarks{"", "+", "^"};
     for (const Operator &op : graph.operators) {
         json dimensions = json::array();
         for (const Dimension &dimension : op.annotation.dimensions)
@@ -498,36 +438,29 @@ json graphToJson(const Graph &graph)
 Result<Graph> graphFromJson(const json &value)
 {
     try {
+        const PlanValue whole(value, "/graph");
         Graph graph;
-        graph.name = text(at(value, "name", "/graph"), "/graph/name");
-        const json &tensors = list(at(value, "tensors", "/graph"), "/graph/tensors");
-        for (std::size_t t = 0; t < tensors.size(); ++t)
-            graph.tensors.push_back(
-                tensorFromJson(tensors[t], "/graph/tensors/" + std::to_string(t), tensors.size()));
+        graph.name = whole.at("name").text();
+        const auto tensors = whole.at("tensors").numbered();
+        for (const PlanValue &tensor : tensors)
+            graph.tensors.push_back(tensorFromJson(tensor, tensors.size()));
         graph.scopes.clear();
-        const json &scopes = list(at(value, "scopes", "/graph"), "/graph/scopes");
-        for (std::size_t s = 0; s < scopes.size(); ++s) {
-            const std::string where = "/graph/scopes/" + std::to_string(s);
-            if (!scopes[s].is_array() || scopes[s].size() != 3)
-                fail(where, "expected [name, parent, copy class]");
-            graph.scopes.push_back({text(scopes[s][0], where),
-                ScopeId{static_cast<std::int32_t>(
-                    integer(scopes[s][1], where, -1, static_cast<std::int64_t>(s) - 1))},
-                static_cast<std::int32_t>(integer(scopes[s][2], where, -1, 1 << 30))});
+        for (const PlanValue &scope : whole.at("scopes").numbered()) {
+            scope.ofSize(3, "[name, parent, copy class]");
+            graph.scopes.push_back({scope[0].text(), ScopeId{scope[1].index(graph.scopes.size(), -1)},
+                scope[2].integer(-1, 1 << 30)});
         }
-        const Definitions definitions =
-            value.contains("definitions") ? definitionsFromJson(value["definitions"]) : Definitions{};
-        const json &operators = list(at(value, "operators", "/graph"), "/graph/operators");
-        for (std::size_t o = 0; o < operators.size(); ++o)
-            graph.operators.push_back(operatorFromJson(
-                operators[o], "/graph/operators/" + std::to_string(o), graph, operators.size(), definitions));
-        graph.inputs = idsFromJson(at(value, "inputs", "/graph"), "/graph/inputs", graph.tensors.size());
-        graph.outputs = idsFromJson(at(value, "outputs", "/graph"), "/graph/outputs", graph.tensors.size());
-        graph.loss.index = static_cast<std::int32_t>(integer(at(value, "loss", "/graph"), "/graph/loss", -1,
-            static_cast<std::int64_t>(graph.tensors.size()) - 1));
+        const auto written = whole.find("definitions");
+        const Definitions definitions = written ? definitionsFromJson(*written) : Definitions{};
+        const auto operators = whole.at("operators").numbered();
+        for (const PlanValue &op : operators)
+            graph.operators.push_back(operatorFromJson(op, graph, operators.size(), definitions));
+        graph.inputs = idsFromJson(whole.at("inputs"), graph.tensors.size());
+        graph.outputs = idsFromJson(whole.at("outputs"), graph.tensors.size());
+        graph.loss.index = whole.at("loss").index(graph.tensors.size(), -1);
         loosenAnnotations(graph);
         if (auto valid = validate(graph); !valid)
-            fail("/graph", valid.error().where + ": " + valid.error().message);
+            whole.fail(valid.error().where + ": " + valid.error().message);
         return graph;
     } catch (Error &error) {
         return std::move(error);
