@@ -1,7 +1,5 @@
 #include "engine/lowering/block_inputs.h"
 
-#include <algorithm>
-
 namespace planloom {
 
 BlockInputs::BlockInputs(
@@ -41,8 +39,8 @@ std::int32_t BlockInputs::load(
             return box.buffer;
     BufferInfo info{.tensor = tensor, .dataType = type, .index = need.box, .memory = MemoryKind::Input};
     info.perMicroBatch = m_work.runsInMicroBatches(block);
-    const std::int32_t buffer = m_work.builder.addBuffer(need.device, std::move(info));
-    m_work.builder.emit(need.device, block, {.kind = InstructionKind::Load, .op = op, .outputs = {buffer}});
+    const std::int32_t buffer =
+        m_work.builder.make(need.device, block, std::move(info), {.kind = InstructionKind::Load, .op = op});
     loaded.push_back({need.device, need.box, buffer, type});
     return buffer;
 }
@@ -92,12 +90,10 @@ Result<std::vector<std::int32_t>> BlockInputs::ofSlot(
         const TensorView &view = parts[p]->inputs[slot];
         if (view.value.complete())
             continue;
-        const std::int32_t whole = buffers[p];
         BufferInfo info{.tensor = tensor, .dataType = type, .index = view.index, .valuePart = view.value};
         info.perMicroBatch = m_work.runsInMicroBatches(block);
-        buffers[p] = m_work.builder.addBuffer(parts[p]->device, std::move(info));
-        m_work.builder.emit(parts[p]->device, block,
-            {.kind = InstructionKind::ValueSelect, .op = id, .inputs = {whole}, .outputs = {buffers[p]}});
+        buffers[p] = m_work.builder.make(parts[p]->device, block, std::move(info),
+            {.kind = InstructionKind::ValueSelect, .op = id, .inputs = {buffers[p]}});
     }
     return buffers;
 }

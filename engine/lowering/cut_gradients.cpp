@@ -162,14 +162,12 @@ void CutGradients::cutAcrossUnits(const std::vector<TensorId> &gradients, std::i
         info.index = shard.sharded->places.at(shard.device).front();
         info.memory = MemoryKind::Gradient;
         shard.sharded->shard->mark(info);
-        shard.buffer = m_work.builder.addBuffer(shard.device, std::move(info));
-        m_work.builder.emit(shard.device, block,
+        shard.buffer = m_work.builder.make(shard.device, block, std::move(info),
             {.kind = InstructionKind::ReduceScatter,
                 .op = shard.sharded->update,
                 .acrossUnits = true,
                 .dimension = shard.sharded->shard->dimension,
-                .inputs = {shard.sent},
-                .outputs = {shard.buffer}});
+                .inputs = {shard.sent}});
     }
     for (const Shard &shard : shards)
         m_shards.push_back({shard.gradient, shard.device, shard.sharded->update,

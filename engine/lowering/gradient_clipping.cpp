@@ -26,20 +26,18 @@ Result<void> GradientClipping::emitSquares(OperatorId id, std::int32_t block)
         own.summands.push_back(summand.front());
         if (m_work.transformed.summands.complete(sum, summand, made.index))
             summand.clear();
-        own.buffers.push_back(m_work.builder.addBuffer(parts[p].device,
+        own.buffers.push_back(m_work.builder.make(parts[p].device, block,
             {.tensor = sum,
                 .dataType = m_work.types.made(id, 0),
                 .index = made.index,
                 .summands = std::move(summand),
                 .perMicroBatch = false,
                 .memory = m_work.memoryOf(sum),
-                .share = sharedOut ? UnitShare::Partial : UnitShare::Same}));
-        m_work.builder.emit(parts[p].device, block,
+                .share = sharedOut ? UnitShare::Partial : UnitShare::Same},
             {.kind = InstructionKind::Kernel,
                 .op = id,
                 .part = static_cast<std::int32_t>(p),
-                .inputs = inputs[p],
-                .outputs = {own.buffers.back()}});
+                .inputs = inputs[p]}));
     }
     return {};
 }
@@ -55,9 +53,8 @@ Holding GradientClipping::sumSquares(
     BufferInfo info = m_work.builder.buffer(device, buffers.front());
     info.summands =
         m_work.transformed.summands.complete(sum, made.summands, made.box) ? SummandSet{} : made.summands;
-    made.buffer = m_work.builder.addBuffer(device, std::move(info));
-    m_work.builder.emit(device, m_last,
-        {.kind = InstructionKind::Sum, .op = op, .inputs = std::move(buffers), .outputs = {made.buffer}});
+    made.buffer = m_work.builder.make(device, m_last, std::move(info),
+        {.kind = InstructionKind::Sum, .op = op, .inputs = std::move(buffers)});
     return made;
 }
 
@@ -69,18 +66,16 @@ Result<void> GradientClipping::emitFactor(OperatorId id)
     TRY(const auto inputs, m_inputs.of(id, m_last));
     for (std::size_t p = 0; p < parts.size(); ++p) {
         Holding made{parts[p].device, parts[p].outputs.front().index, {}, -1};
-        made.buffer = m_work.builder.addBuffer(made.device,
+        made.buffer = m_work.builder.make(made.device, m_last,
             {.tensor = factor,
                 .dataType = m_work.types.made(id, 0),
                 .index = made.box,
                 .perMicroBatch = false,
-                .memory = m_work.memoryOf(factor)});
-        m_work.builder.emit(made.device, m_last,
+                .memory = m_work.memoryOf(factor)},
             {.kind = InstructionKind::Kernel,
                 .op = id,
                 .part = static_cast<std::int32_t>(p),
-                .inputs = inputs[p],
-                .outputs = {made.buffer}});
+                .inputs = inputs[p]});
         m_work.materializer.made(factor, m_last, std::move(made), parts.size());
     }
     return {};
@@ -94,14 +89,9 @@ void GradientClipping::emitSum(DeviceId device, SummedSquares own, TensorId sum,
         const Holding part = sumSquares(op, sum, device, std::move(ofUnit.buffers), ofUnit.summands);
         BufferInfo info = m_work.builder.buffer(device, part.buffer);
         info.share = UnitShare::Same;
-        ofAll.buffers.push_back(m_work.builder.addBuffer(device, std::move(info)));
         ofAll.summands.insert(ofAll.summands.end(), ofUnit.summands.begin(), ofUnit.summands.end());
-        m_work.builder.emit(device, m_last,
-            {.kind = InstructionKind::AllReduce,
-                .op = op,
-                .acrossUnits = true,
-                .inputs = {part.buffer},
-                .outputs = {ofAll.buffers.back()}});
+        ofAll.buffers.push_back(m_work.builder.make(device, m_last, std::move(info),
+            {.kind = InstructionKind::AllReduce, .op = op, .acrossUnits = true, .inputs = {part.buffer}}));
     }
     m_work.materializer.made(sum, m_last,
         sumSquares(op, sum, device, std::move(ofAll.buffers), std::move(ofAll.summands)), m_squares.size());

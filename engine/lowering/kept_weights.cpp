@@ -122,22 +122,10 @@ std::optional<std::int32_t> KeptWeights::gatheredAhead(
                 continue;
             const std::int32_t kept = buffer(tensor, device, own, master, &*shard);
             const std::int32_t sent = m_work.castBuffer(device, m_blocks.prologue(), user, kept, type);
-            KeptBox copy{device, shard->joined(own), -1, type};
-            copy.buffer = m_work.builder.addBuffer(device,
-                {.tensor = tensor,
-                    .dataType = type,
-                    .index = copy.box,
-                    .perMicroBatch = false,
-                    .memory = m_work.memoryOf(tensor)});
-            m_work.builder.emit(device, m_blocks.prologue(),
-                {.kind = InstructionKind::AllGather,
-                    .op = user,
-                    .acrossUnits = true,
-                    .dimension = shard->dimension,
-                    .inputs = {sent},
-                    .outputs = {copy.buffer}});
-            m_work.materializer.available(tensor, {device, copy.box, {}, copy.buffer}, m_blocks.prologue());
-            gathered.push_back(copy);
+            const Holding copy = m_work.gatherAcrossUnits(
+                tensor, type, *shard, {device, own, {}, sent}, m_blocks.prologue(), user);
+            m_work.materializer.available(tensor, copy, m_blocks.prologue());
+            gathered.push_back({device, copy.box, copy.buffer, type});
             return copy.buffer;
         }
     }

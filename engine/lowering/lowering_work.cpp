@@ -176,17 +176,37 @@ void LoweringWork::reserveRoom(std::int32_t block, const std::vector<OperatorId>
 }
 
 std::int32_t LoweringWork::castBuffer(
-    DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type)
+    DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type, TensorId as)
 {
     BufferInfo info = builder.buffer(device, buffer);
+    if (as) {
+        info.tensor = as;
+        info.staleness = 0;
+    }
     info.dataType = type;
     info.persistent = false;
     info.versions = 1;
     info.memory = memoryOf(info.tensor);
-    const std::int32_t copy = builder.addBuffer(device, std::move(info));
-    builder.emit(
-        device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {buffer}, .outputs = {copy}});
-    return copy;
+    return builder.make(
+        device, block, std::move(info), {.kind = InstructionKind::Cast, .op = op, .inputs = {buffer}});
+}
+
+Holding LoweringWork::gatherAcrossUnits(TensorId tensor, DataType type, const UnitShard &shard,
+    const Holding &share, std::int32_t block, OperatorId op)
+{
+    Holding whole{share.device, shard.joined(share.box), {}, -1};
+    whole.buffer = builder.make(whole.device, block,
+        {.tensor = tensor,
+            .dataType = type,
+            .index = whole.box,
+            .perMicroBatch = runsInMicroBatches(block),
+            .memory = memoryOf(tensor)},
+        {.kind = InstructionKind::AllGather,
+            .op = op,
+            .acrossUnits = true,
+            .dimension = shard.dimension,
+            .inputs = {share.buffer}});
+    return whole;
 }
 
 } // namespace planloom

@@ -62,9 +62,12 @@ struct LoweringWork {
     bool runsInMicroBatches(std::int32_t block) const { return isPass(builder.block(block).kind); }
     /// Room for what a block is to run.
     void reserveRoom(std::int32_t block, const std::vector<OperatorId> &operators);
-    /// A copy of `buffer` in another type.
-    std::int32_t castBuffer(
-        DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer, DataType type);
+    /// A copy of `buffer` in another type; of the newest version of `as`, if that is another tensor.
+    std::int32_t castBuffer(DeviceId device, std::int32_t block, OperatorId op, std::int32_t buffer,
+        DataType type, TensorId as = {});
+    /// What all units' shares of `tensor` are together, of which `share` is this unit's.
+    Holding gatherAcrossUnits(TensorId tensor, DataType type, const UnitShard &shard, const Holding &share,
+        std::int32_t block, OperatorId op);
 
     const Plan &plan; ///< With versions of weights as tensors, as its graph.
     const std::vector<WeightVersion> &versions;

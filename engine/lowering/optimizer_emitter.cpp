@@ -193,23 +193,6 @@ Result<void> OptimizerEmitter::spreadSlot(WeightUpdate &update, std::size_t slot
     return {};
 }
 
-/// What an update made of a weight, in another type.
-std::int32_t OptimizerEmitter::castMade(
-    OperatorId op, DeviceId device, std::int32_t block, std::int32_t made, DataType type)
-{
-    BufferInfo info = m_work.builder.buffer(device, made);
-    info.tensor = m_work.graph.at(op).outputs.front();
-    info.dataType = type;
-    info.persistent = false;
-    info.staleness = 0;
-    info.versions = 1;
-    info.memory = m_work.memoryOf(info.tensor);
-    const std::int32_t copy = m_work.builder.addBuffer(device, std::move(info));
-    m_work.builder.emit(
-        device, block, {.kind = InstructionKind::Cast, .op = op, .inputs = {made}, .outputs = {copy}});
-    return copy;
-}
-
 /// Keeps the copies of a weight's shards in other types as the update leaves them.
 void OptimizerEmitter::castShards(
     TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made)
@@ -218,7 +201,8 @@ void OptimizerEmitter::castShards(
     for (const KeptBox &p : m_kept.held(weight)) {
         if (p.device != device || p.box != source.index || p.dataType == source.dataType)
             continue;
-        const std::int32_t copy = castMade(op, device, block, made, p.dataType);
+        const std::int32_t copy =
+            m_work.castBuffer(device, block, op, made, p.dataType, m_work.graph.at(op).outputs.front());
         m_work.builder.emit(device, block,
             {.kind = InstructionKind::Update,
                 .op = op,
@@ -240,21 +224,10 @@ void OptimizerEmitter::gatherAcrossUnits(
             types.insert(p.dataType);
     for (const DataType type : types) {
         const bool isMade = m_work.builder.buffer(own.device, own.buffer).dataType == type;
-        const std::int32_t sent = isMade ? own.buffer : castMade(id, own.device, block, own.buffer, type);
-        Holding whole{own.device, shard.joined(own.box), {}, -1};
-        whole.buffer = m_work.builder.addBuffer(own.device,
-            {.tensor = tensor,
-                .dataType = type,
-                .index = whole.box,
-                .perMicroBatch = false,
-                .memory = m_work.memoryOf(tensor)});
-        m_work.builder.emit(own.device, block,
-            {.kind = InstructionKind::AllGather,
-                .op = id,
-                .acrossUnits = true,
-                .dimension = shard.dimension,
-                .inputs = {sent},
-                .outputs = {whole.buffer}});
+        Holding sent = own;
+        if (!isMade)
+            sent.buffer = m_work.castBuffer(own.device, block, id, own.buffer, type, tensor);
+        Holding whole = m_work.gatherAcrossUnits(tensor, type, shard, sent, block, id);
         if (type == m_work.types.accumulated(tensor))
             m_work.materializer.made(tensor, block, std::move(whole));
         else

@@ -50,8 +50,6 @@ private:
     bool isWorthALaunch(const std::vector<DeviceId> &sources, Bytes bytes) const;
     Result<void> spread(WeightUpdate update);
     Result<void> spreadSlot(WeightUpdate &update, std::size_t slot, bool isGathered);
-    std::int32_t castMade(
-        OperatorId op, DeviceId device, std::int32_t block, std::int32_t made, DataType type);
     void castShards(TensorId weight, DeviceId device, std::int32_t block, OperatorId op, std::int32_t made);
     void gatherAcrossUnits(OperatorId id, std::int32_t block, const Holding &own, const UnitShard &shard);
 

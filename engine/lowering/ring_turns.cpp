@@ -131,16 +131,13 @@ std::int32_t RingTurns::arrival(
     info.persistent = false;
     info.perMicroBatch = m_work.runsInMicroBatches(m_block);
     info.memory = m_work.memoryOf(info.tensor);
-    const std::int32_t buffer = m_work.builder.addBuffer(device, std::move(info));
-    m_work.builder.emit(device, m_block,
+    return m_work.builder.make(device, m_block, std::move(info),
         {.kind = InstructionKind::Shift,
             .op = m_id,
             .group = turning.group,
             .inputs = {sent},
-            .outputs = {buffer},
             .joined = joined,
             .waits = waits});
-    return buffer;
 }
 
 /// Sends on what turn `turn` reads, for the next one. All of it is one launch.
@@ -201,6 +198,20 @@ std::vector<SummandSet> RingTurns::unrun(const Ring &ring, std::size_t member) c
     return besides;
 }
 
+/// A buffer like that of `a`, for the summands of both.
+Holding RingTurns::together(const Holding &a, const Holding &b)
+{
+    Holding both = a;
+    both.summands = unionOf(a.summands, b.summands);
+    BufferInfo info = m_work.builder.buffer(a.device, a.buffer);
+    info.summands = both.summands;
+    if (m_work.transformed.summands.complete(info.tensor, both.summands, info.index))
+        info.summands.clear();
+    info.unweighed = info.unweighed && !info.summands.empty();
+    both.buffer = m_work.builder.addBuffer(a.device, std::move(info));
+    return both;
+}
+
 /// Merges a part, and its log-sum-exp, with what the member has.
 void RingTurns::merge(Member &member, std::size_t slot, Holding part, Holding logarithms)
 {
@@ -211,21 +222,9 @@ void RingTurns::merge(Member &member, std::size_t slot, Holding part, Holding lo
         member.merged[by] = std::move(logarithms);
         return;
     }
-    ProgramBuilder &builder = m_work.builder;
-    const auto together = [&](const Holding &a, const Holding &b) {
-        Holding both = a;
-        both.summands = unionOf(a.summands, b.summands);
-        BufferInfo info = builder.buffer(member.device, a.buffer);
-        info.summands = both.summands;
-        if (m_work.transformed.summands.complete(info.tensor, both.summands, info.index))
-            info.summands.clear();
-        info.unweighed = info.unweighed && !info.summands.empty();
-        both.buffer = builder.addBuffer(member.device, std::move(info));
-        return both;
-    };
     Holding both = together(known->second, part);
     Holding ofBoth = together(member.merged.at(by), logarithms);
-    builder.emit(member.device, m_block,
+    m_work.builder.emit(member.device, m_block,
         {.kind = InstructionKind::Merge,
             .op = m_id,
             .inputs = {known->second.buffer, member.merged.at(by).buffer, part.buffer, logarithms.buffer},
@@ -267,13 +266,7 @@ void RingTurns::take(Turning &turning, std::size_t member, std::size_t turn, con
             own.sums[slot] = std::move(made);
             continue;
         }
-        Holding total = made;
-        total.summands = unionOf(sum->second.summands, made.summands);
-        BufferInfo info = m_work.builder.buffer(own.device, made.buffer);
-        info.summands = total.summands;
-        if (m_work.transformed.summands.complete(tensor, total.summands, info.index))
-            info.summands.clear();
-        total.buffer = m_work.builder.addBuffer(own.device, std::move(info));
+        Holding total = together(made, sum->second);
         m_work.builder.emit(own.device, m_block,
             {.kind = InstructionKind::Sum,
                 .op = m_id,

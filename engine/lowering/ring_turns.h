@@ -69,6 +69,7 @@ private:
     Result<void> takeTurn(std::size_t turn);
     void take(Turning &turning, std::size_t member, std::size_t turn, const BufferList &outputs,
         const std::vector<SummandSet> &besides);
+    Holding together(const Holding &a, const Holding &b);
     void merge(Member &member, std::size_t slot, Holding part, Holding logarithms);
     void handOutMerged();
 

@@ -92,21 +92,9 @@ void ShardedWeights::gather(const ShardedWeight &sharded, TensorId weight, const
     for (const Need &need : wide) {
         const IndexMask &own = sharded.places.at(need.device).front();
         const std::int32_t piece = m_kept.shardBuffer(sharded, weight, need.device, own, type);
-        const IndexMask box = sharded.shard->joined(own);
-        const std::int32_t copy = m_work.builder.addBuffer(need.device,
-            {.tensor = weight,
-                .dataType = type,
-                .index = box,
-                .perMicroBatch = m_work.runsInMicroBatches(block),
-                .memory = m_work.memoryOf(weight)});
-        m_work.builder.emit(need.device, block,
-            {.kind = InstructionKind::AllGather,
-                .op = op,
-                .acrossUnits = true,
-                .dimension = sharded.shard->dimension,
-                .inputs = {piece},
-                .outputs = {copy}});
-        m_work.materializer.gathered(weight, {need.device, box, {}, copy}, block, sharded.sharding.keep);
+        m_work.materializer.gathered(weight,
+            m_work.gatherAcrossUnits(weight, type, *sharded.shard, {need.device, own, {}, piece}, block, op),
+            block, sharded.sharding.keep);
     }
 }
 

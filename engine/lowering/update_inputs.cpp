@@ -143,17 +143,15 @@ std::int32_t UpdateInputs::shareOf(
     info.share = UnitShare::Same;
     if (shard)
         shard->mark(info);
-    const std::int32_t share = m_work.builder.addBuffer(part.device, std::move(info));
     const std::int32_t where = gradient ? m_gradients.reductionOf(tensor) : block;
-    m_work.builder.emit(part.device, where,
+    const std::int32_t share = m_work.builder.make(part.device, where, std::move(info),
         {.kind = !acrossUnits ? InstructionKind::Select
                 : !shard      ? InstructionKind::AllReduce
                               : InstructionKind::ReduceScatter,
             .op = id,
             .acrossUnits = acrossUnits,
             .dimension = acrossUnits && shard ? shard->dimension : -1,
-            .inputs = {own},
-            .outputs = {share}});
+            .inputs = {own}});
     if (acrossUnits && waits)
         m_ofUnits[{part.device, own}] = share;
     return widens ? m_work.castBuffer(part.device, waits ? block : where, id, share, type) : share;

@@ -99,14 +99,6 @@ void subtract(const IndexMask &box, const IndexMask &hole, std::vector<IndexMask
     }
 }
 
-std::vector<std::int64_t> extentsOf(const IndexMask &box)
-{
-    std::vector<std::int64_t> extents;
-    for (const Range &range : box.ranges)
-        extents.push_back(range.size());
-    return extents;
-}
-
 bool byDevice(const Holding &a, const Holding &b)
 {
     return a.device < b.device;

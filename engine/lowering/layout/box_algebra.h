@@ -30,9 +30,6 @@ std::optional<IndexMask> tiledBox(const std::vector<IndexMask> &boxes);
 /// Appends what remains of `box` without `hole` (which lies inside it) to `rest`, as disjoint boxes.
 void subtract(const IndexMask &box, const IndexMask &hole, std::vector<IndexMask> &rest);
 
-/// Size of the box along each dimension.
-std::vector<std::int64_t> extentsOf(const IndexMask &box);
-
 /// Orders holdings by device.
 bool byDevice(const Holding &a, const Holding &b);
 

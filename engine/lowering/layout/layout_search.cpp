@@ -3,6 +3,7 @@
 #include "engine/lowering/layout/layout.h"
 
 #include "engine/hardware/full_bucket.h"
+#include "engine/lowering/layout/box_algebra.h"
 #include "engine/lowering/layout/coarse_digits.h"
 #include "engine/lowering/layout/layout_digits.h"
 #include "engine/lowering/layout/permutation.h"
@@ -118,7 +119,7 @@ public:
             // The last hop leads to just what is wanted, which need not be a layout.
             const std::vector<Cell> held = cellsUnder(node.layout, m_whole, m_radices);
             const auto offer = [&](double seconds, std::optional<Hop> last) {
-                const std::size_t hops = static_cast<std::size_t>(node.hops) + (last ? 1 : 0);
+                const std::size_t hops = at(node.hops) + (last ? 1 : 0);
                 if (best && std::pair(seconds, hops) >= std::pair(best->seconds, best->hops.size()))
                     return;
                 best = pathTo(node);
@@ -161,12 +162,12 @@ private:
     {
         std::string key(2 * m_radices.size() + 1, '\0');
         for (const std::int8_t digit : layout.summandDigits)
-            key[2 * static_cast<std::size_t>(digit)] = 1;
+            key[2 * at(digit)] = 1;
         for (std::size_t dimension = 0; dimension < layout.dimensionDigits.size(); ++dimension) {
             const Digits &digits = layout.dimensionDigits[dimension];
             for (std::size_t place = 0; place < digits.size(); ++place) {
-                key[2 * static_cast<std::size_t>(digits[place])] = static_cast<char>(2 + dimension);
-                key[2 * static_cast<std::size_t>(digits[place]) + 1] = static_cast<char>(place);
+                key[2 * at(digits[place])] = static_cast<char>(2 + dimension);
+                key[2 * at(digits[place]) + 1] = static_cast<char>(place);
             }
         }
         key.back() = static_cast<char>((layout.mixedSummands ? 1 : 0) + (open ? 2 : 0));
@@ -245,7 +246,7 @@ private:
         goal.extents.resize(m_whole.ranges.size(), 0);
         std::set<std::int32_t> summands;
         for (const Cell &cell : wanted) {
-            goal.elements = std::max(goal.elements, elementsOf(cell.box));
+            goal.elements = std::max(goal.elements, volumeOf(cell.box));
             for (std::size_t d = 0; d < goal.extents.size(); ++d)
                 goal.extents[d] = std::max(goal.extents[d], cell.box.ranges[d].size());
             summands.insert(cell.summand);
@@ -286,14 +287,6 @@ private:
         return true;
     }
 
-    static std::int64_t elementsOf(const IndexMask &box)
-    {
-        std::int64_t elements = 1;
-        for (const Range &range : box.ranges)
-            elements *= range.size();
-        return elements;
-    }
-
     std::int64_t localElements(const Layout &layout) const
     {
         std::int64_t elements = 1;
@@ -312,9 +305,7 @@ private:
     {
         return secondsOf(messages, m_group.size(), [&](std::int32_t sender, std::int32_t receiver) {
             return m_costs.collective(CollectiveKind::SendRecv, Bytes{elements * m_elementBytes},
-                groupShape(m_cluster,
-                    {m_group[static_cast<std::size_t>(sender)],
-                        m_group[static_cast<std::size_t>(receiver)]}));
+                groupShape(m_cluster, {m_group[at(sender)], m_group[at(receiver)]}));
         });
     }
 
@@ -344,7 +335,7 @@ private:
         const auto consider = [&](const Digits &places) {
             const auto renamed = [&](Digits digits) {
                 for (std::int8_t &digit : digits)
-                    digit = places[static_cast<std::size_t>(digit)];
+                    digit = places[at(digit)];
                 return digits;
             };
             Layout next;
@@ -402,10 +393,14 @@ private:
     double inBucket(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
     {
         const Bytes all{std::llround(static_cast<double>(bytes) / m_ofBucket)};
+        return m_ofBucket * alone(kind, all, shape);
+    }
+
+    double alone(CollectiveKind kind, Bytes bytes, GroupShape shape) const
+    {
         const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-        return m_ofBucket
-            * (reduces ? reductionSeconds(m_costs, kind, all, shape, m_combination)
-                       : m_costs.collective(kind, all, shape));
+        return reduces ? reductionSeconds(m_costs, kind, bytes, shape, m_combination)
+                       : m_costs.collective(kind, bytes, shape);
     }
 
     double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
@@ -421,7 +416,7 @@ private:
         for (const auto &positions : subgroupsOf(digits, m_radices)) {
             std::vector<DeviceId> members;
             for (const std::int32_t position : positions)
-                members.push_back(m_group[static_cast<std::size_t>(position)]);
+                members.push_back(m_group[at(position)]);
             std::vector<std::int32_t> nodes =
                 topologyOf(m_cluster, members, m_cluster.nodeOf(members.front()));
             std::sort(nodes.begin(), nodes.end());
@@ -430,15 +425,10 @@ private:
             distinct.push_back(nodes);
             const Bytes bytes{elements * m_elementBytes};
             const GroupShape shape = groupShape(m_cluster, members);
-            if (m_launch == Launch::InBucket) {
-                // More than what a smaller group could save by its latency.
-                worst = std::max(worst, inBucket(kind, bytes.count, shape) + m_hopSeconds);
-                continue;
-            }
-            const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
+            // In a bucket more than what a smaller group could save by its latency.
             worst = std::max(worst,
-                reduces ? reductionSeconds(m_costs, kind, bytes, shape, m_combination)
-                        : m_costs.collective(kind, bytes, shape));
+                m_launch == Launch::InBucket ? inBucket(kind, bytes.count, shape) + m_hopSeconds
+                                             : alone(kind, bytes, shape));
         }
         m_seconds.emplace(std::move(key), worst);
         return worst;

@@ -181,6 +181,8 @@ private:
     std::optional<CrossingChoice> findCrossing(const Layout &from, const Layout &to,
         const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers,
         const Task &task) const;
+    std::vector<Holding> along(
+        const PathFinder::Found &found, const std::vector<Holding> &holdings, const Task &task);
     void walk(const LayoutPath &path, std::vector<Holding> &holdings, const std::vector<DeviceId> &group,
         const Task &task);
     void communicate(const Hop &hop, const std::vector<Holding> &holdings, std::vector<Holding> &next,

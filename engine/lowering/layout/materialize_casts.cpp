@@ -1,10 +1,9 @@
-// Types: what is cast, where the cast stands, and in which type a tensor travels.
+// Weights of parts, and types: what is cast, where the cast stands, and in which type a tensor travels.
 
 #include "engine/lowering/layout/materialize.h"
 
-#include "engine/lowering/layout/box_algebra.h"
-
 #include <algorithm>
+#include <cassert>
 
 namespace planloom {
 
@@ -116,6 +115,33 @@ const std::vector<Holding> &Materializer::castRaw(Made &made, const Task &task)
         holding = merged != made.merged.end() ? *merged : cast(holding, casting);
     }
     return made.raw;
+}
+
+Result<std::vector<Holding>> Materializer::weigh(TensorId tensor, const std::vector<Holding> &parts,
+    TensorId by, const std::vector<Holding> &weights, std::int32_t block, OperatorId op)
+{
+    assert(parts.size() == weights.size());
+    std::vector<Need> needs;
+    for (const Holding &own : weights)
+        needs.push_back({own.device, own.box});
+    TRY(const auto all, ensure(by, needs, m_types.accumulated(by), block, op));
+    const Task task{.tensor = tensor,
+        .op = op,
+        .block = block,
+        .dataType = m_types.accumulated(tensor),
+        .whole = wholeBox(tensor)};
+    std::vector<Holding> weighed;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        Holding summand = parts[i];
+        summand.buffer = newBuffer(task, summand.device, summand.box, summand.summands, memoryOf(tensor));
+        m_builder.emit(summand.device, block,
+            {.kind = InstructionKind::Weigh,
+                .op = op,
+                .inputs = {parts[i].buffer, weights[i].buffer, all[i]},
+                .outputs = {summand.buffer}});
+        weighed.push_back(std::move(summand));
+    }
+    return weighed;
 }
 
 } // namespace planloom

@@ -57,7 +57,7 @@ Holding Materializer::move(const Holding &from, DeviceId to, const Task &task)
             .peer = from.device,
             .tag = tag,
             .outputs = {result.buffer}});
-    m_sent[static_cast<std::size_t>(from.device.index)] += volumeOf(from.box) * sizeOf(task.dataType);
+    m_sent[at(from.device)] += volumeOf(from.box) * sizeOf(task.dataType);
     return result;
 }
 
@@ -79,7 +79,7 @@ void Materializer::broadcast(const Holding &from, const std::vector<DeviceId> &m
         }
         m_builder.emit(member, task.block, std::move(instruction));
     }
-    m_sent[static_cast<std::size_t>(from.device.index)] += volumeOf(from.box) * sizeOf(task.dataType);
+    m_sent[at(from.device)] += volumeOf(from.box) * sizeOf(task.dataType);
 }
 
 Holding Materializer::concat(const std::vector<Holding> &pieces, const IndexMask &box, const Task &task)
@@ -125,10 +125,7 @@ std::vector<Holding> Materializer::fetch(
     const auto cost = [&](const Holding *h) {
         const bool local = h->device == need.device;
         const bool near = m_cluster.nodeOf(h->device) == m_cluster.nodeOf(need.device);
-        return std::make_tuple(local ? 0
-                : near               ? 1
-                                     : 2,
-            local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)], h->device.index);
+        return std::make_tuple(local ? 0 : near ? 1 : 2, local ? 0 : m_sent[at(h->device)], h->device.index);
     };
     std::stable_sort(byPreference.begin(), byPreference.end(),
         [&](const Holding *a, const Holding *b) { return cost(a) < cost(b); });
@@ -187,8 +184,7 @@ Holding Materializer::fetchGeneral(const std::vector<Holding> &sources, const Ne
         std::stable_sort(candidates.begin(), candidates.end(), [&](const Holding *a, const Holding *b) {
             const auto cost = [&](const Holding *h) {
                 const bool local = h->device == need.device;
-                return std::make_tuple(
-                    local ? 0 : 1, local ? 0 : m_sent[static_cast<std::size_t>(h->device.index)]);
+                return std::make_tuple(local ? 0 : 1, local ? 0 : m_sent[at(h->device)]);
             };
             return cost(a) < cost(b);
         });

@@ -31,14 +31,13 @@ void Materializer::walk(const LayoutPath &path, std::vector<Holding> &holdings,
                     hop.kind == HopKind::Slice ? ValueMask{} : hop.valueParts[p], task);
         else if (hop.kind == HopKind::Permute)
             for (const auto &[sender, receiver] : messagesOf(hop.sources))
-                next[static_cast<std::size_t>(receiver)] = move(holdings[static_cast<std::size_t>(sender)],
-                    group[static_cast<std::size_t>(receiver)], task);
+                next[at(receiver)] = move(holdings[at(sender)], group[at(receiver)], task);
         else
             communicate(hop, holdings, next, group, task);
         holdings = std::move(next);
         for (const Holding &h : holdings)
             if (h.summands.empty() && h.valuePart.complete())
-                m_tensors[static_cast<std::size_t>(task.tensor.index)].available.add({h, task.block});
+                m_tensors[at(task.tensor)].available.add({h, task.block});
     }
 }
 
@@ -52,9 +51,9 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
         std::vector<DeviceId> members;
         std::vector<Holding> added;
         for (const std::int32_t position : positions) {
-            members.push_back(group[static_cast<std::size_t>(position)]);
+            members.push_back(group[at(position)]);
             if (reduces)
-                added.push_back(holdings[static_cast<std::size_t>(position)]);
+                added.push_back(holdings[at(position)]);
         }
         const SummandSet all = summandsOf(added);
         Instruction instruction{.op = task.op, .group = m_builder.groupOf(members)};
@@ -81,7 +80,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
             assert(false && "no collective");
         }
         for (const std::int32_t position : positions) {
-            const auto p = static_cast<std::size_t>(position);
+            const auto p = at(position);
             Holding &to = next[p];
             to.box = boxUnder(hop.to, task.whole, radices, position);
             to.summands = canonical(task.tensor, reduces ? all : holdings[p].summands, to.box);
@@ -91,8 +90,7 @@ void Materializer::communicate(const Hop &hop, const std::vector<Holding> &holdi
             own.outputs = {to.buffer};
             m_builder.emit(to.device, task.block, std::move(own));
             const auto n = static_cast<std::int64_t>(members.size());
-            m_sent[static_cast<std::size_t>(to.device.index)] +=
-                volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
+            m_sent[at(to.device)] += volumeOf(holdings[p].box) * sizeOf(task.dataType) * (n - 1) / n;
         }
     }
 }
@@ -123,7 +121,7 @@ public:
         m_sending.assign(m_producers, 0);
         double worst = 0;
         for (const std::int32_t receiver : receivers) {
-            const auto c = static_cast<std::size_t>(receiver);
+            const auto c = at(receiver);
             double receiving = 0;
             m_taken.clear();
             // The same rule as `fetch`: the least busy producer among replicas.
@@ -153,7 +151,7 @@ public:
     {
         double worst = 0;
         for (const std::int32_t receiver : receivers) {
-            const auto c = static_cast<std::size_t>(receiver);
+            const auto c = at(receiver);
             double nearest = std::numeric_limits<double>::infinity();
             for (std::size_t p = 0; p < m_producers; ++p)
                 nearest = std::min(nearest,
@@ -183,8 +181,8 @@ double broadcastSeconds(const std::vector<std::int8_t> &digits, const std::vecto
         subgroupsOf(digits, radicesOf(static_cast<std::int32_t>(consumers.size())))) {
         std::vector<DeviceId> members;
         for (const std::int32_t position : positions)
-            members.push_back(consumers[static_cast<std::size_t>(position)]);
-        const Bytes bytes{volumeOf(boxes[static_cast<std::size_t>(positions.front())]) * sizeOf(dataType)};
+            members.push_back(consumers[at(position)]);
+        const Bytes bytes{volumeOf(boxes[at(positions.front())]) * sizeOf(dataType)};
         worst =
             std::max(worst, costs.collective(CollectiveKind::Broadcast, bytes, groupShape(cluster, members)));
     }
@@ -242,7 +240,7 @@ std::vector<Landing> landingsOf(const Layout &to, const IndexMask &whole, DataTy
         for (std::size_t r = 0; r < replicas.size(); ++r)
             if (subset >> r & 1u) {
                 chosen.push_back(replicas[r]);
-                slices *= radices[static_cast<std::size_t>(replicas[r])];
+                slices *= radices[at(replicas[r])];
             }
         landings.push_back({to, {}, chosen});
         for (std::size_t dimension = 0; dimension < whole.ranges.size(); ++dimension) {
@@ -250,7 +248,7 @@ std::vector<Landing> landingsOf(const Layout &to, const IndexMask &whole, DataTy
             auto &digits = layout.dimensionDigits[dimension];
             std::int64_t parts = slices;
             for (const std::int8_t digit : digits)
-                parts *= radices[static_cast<std::size_t>(digit)];
+                parts *= radices[at(digit)];
             digits.insert(digits.end(), chosen.begin(), chosen.end());
             if (whole.ranges[dimension].size() % parts != 0)
                 continue;
@@ -267,7 +265,7 @@ std::optional<Materializer::CrossingChoice> Materializer::chooseCrossing(const L
     const std::vector<DeviceId> &producers, const std::vector<DeviceId> &consumers, const Task &task)
 {
     const std::int32_t origin = m_cluster.nodeOf(producers.front());
-    CrossingKey key{from, to, extentsOf(task.whole), task.dataType, task.combination,
+    CrossingKey key{from, to, shapeOf(task.whole), task.dataType, task.combination,
         topologyOf(m_cluster, producers, origin), topologyOf(m_cluster, consumers, origin)};
     const auto [known, isNew] = m_crossings.try_emplace(std::move(key));
     if (isNew)
@@ -378,8 +376,7 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
     const auto radices = radicesOf(static_cast<std::int32_t>(consumers.size()));
     std::vector<Holding> landed;
     for (const std::int32_t c : receiversOf(choice->broadcast, consumers.size())) {
-        const Need need{
-            consumers[static_cast<std::size_t>(c)], boxUnder(choice->to, task.whole, radices, c), {}};
+        const Need need{consumers[at(c)], boxUnder(choice->to, task.whole, radices, c), {}};
         landed.push_back(concat(fetch(sources, need, task), need.box, task));
     }
     if (choice->broadcast.empty()) {
@@ -391,7 +388,7 @@ std::optional<std::vector<Holding>> Materializer::convertAcross(
     for (std::size_t g = 0; g < groups.size(); ++g) {
         std::vector<DeviceId> members;
         for (const std::int32_t position : groups[g])
-            members.push_back(consumers[static_cast<std::size_t>(position)]);
+            members.push_back(consumers[at(position)]);
         broadcast(landed[g], members, task, received);
     }
     return received;

@@ -107,7 +107,7 @@ PathMemory::Path PathFinder::pathOf(const Layout &from, std::vector<Cell> wanted
     for (const std::int32_t number : {m_cluster.deviceCount, m_cluster.units.count, m_cluster.units.inner})
         where.push_back(number); // whose links devices share depends on the plan's units
     PathMemory::Key key{
-        from, std::move(wanted), extentsOf(whole), dataType, combination, launch, std::move(where)};
+        from, std::move(wanted), shapeOf(whole), dataType, combination, launch, std::move(where)};
     if (auto known = m_memory->find(key))
         return known;
     auto path = std::make_shared<const std::optional<LayoutPath>>(cheapestPath(

@@ -23,19 +23,17 @@ void addUpdateOrders(
     const Graph &graph = *plan.graph;
     const std::vector<bool> trained = trainedWeights(graph);
     constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
-    std::vector<std::int32_t> staleness(static_cast<std::size_t>(plan.stageCount), kNever);
+    std::vector<std::int32_t> staleness(at(plan.stageCount), kNever);
     for (std::size_t o = 0; o < graph.operators.size(); ++o) {
         const Operator &op = graph.operators[o];
         if (op.direction != Direction::Forward)
             continue;
-        std::int32_t &least = staleness[static_cast<std::size_t>(plan.decisions[o].stage.index)];
+        std::int32_t &least = staleness[at(plan.decisions[o].stage)];
         for (const TensorId input : op.inputs)
-            if (input && trained[static_cast<std::size_t>(input.index)])
+            if (input && trained[at(input)])
                 least = std::min(least, plan.decisions[o].weightVersions - 1);
     }
-    const auto isEmpty = [&](std::int32_t block) {
-        return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
-    };
+    const auto isEmpty = [&](std::int32_t block) { return materialized.blocks[at(block)].devices.empty(); };
     const bool across = !isEmpty(materialized.optimizers.back())
         || std::any_of(materialized.reductions.begin(), materialized.reductions.end(),
             [&](const ReductionPlace &reduction) {
@@ -50,8 +48,7 @@ void addUpdateOrders(
             const BlockInfo &later = materialized.blocks[to];
             if (!isPass(later.kind) || (!across && later.stage != earlier.stage))
                 continue;
-            const std::int32_t age =
-                isBackward(later.kind) ? 0 : staleness[static_cast<std::size_t>(later.stage.index)];
+            const std::int32_t age = isBackward(later.kind) ? 0 : staleness[at(later.stage)];
             if (age < plan.updates)
                 dependencies.push_back({.earlier = static_cast<std::int32_t>(from),
                     .later = static_cast<std::int32_t>(to),
@@ -66,17 +63,15 @@ void addUpdateOrders(
 /// backward block for it; the last ones, or only ones, come when all is done.
 void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, std::vector<BlockRun> &order)
 {
-    const auto isEmpty = [&](std::int32_t block) {
-        return materialized.blocks[static_cast<std::size_t>(block)].devices.empty();
-    };
+    const auto isEmpty = [&](std::int32_t block) { return materialized.blocks[at(block)].devices.empty(); };
     const std::int32_t size = plan.microBatches / plan.updates;
     const std::size_t blocks = materialized.blocks.size();
     const auto placeOf = [blocks](std::int32_t update, std::int32_t block) {
-        return static_cast<std::size_t>(update) * blocks + static_cast<std::size_t>(block);
+        return at(update) * blocks + at(block);
     };
     constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
     // By update and block: its last run.
-    std::vector<std::size_t> last(static_cast<std::size_t>(plan.updates) * blocks, kNever);
+    std::vector<std::size_t> last(at(plan.updates) * blocks, kNever);
     for (std::size_t i = 0; i < order.size(); ++i)
         last[placeOf(order[i].microBatch / size, order[i].block)] = i;
     struct Inside {
@@ -101,13 +96,12 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
             [](const Inside &a, const Inside &b) { return a.mark < b.mark; });
     const auto stages = materialized.optimizers.size() - 1;
     // By update and stage: where its last backward block for it ends.
-    std::vector<std::vector<std::size_t>> ends(
-        static_cast<std::size_t>(plan.updates), std::vector<std::size_t>(stages, 0));
+    std::vector<std::vector<std::size_t>> ends(at(plan.updates), std::vector<std::size_t>(stages, 0));
     for (std::size_t place = 0; place < last.size(); ++place) {
         const BlockInfo &info = materialized.blocks[place % blocks];
         if (last[place] == kNever || !isBackward(info.kind))
             continue;
-        std::size_t &end = ends[place / blocks][static_cast<std::size_t>(info.stage.index)];
+        std::size_t &end = ends[place / blocks][at(info.stage)];
         end = std::max(end, last[place]);
     }
     std::vector<BlockRun> sliced;
@@ -134,11 +128,10 @@ void sliceForReductions(const MaterializedPlan &materialized, const Plan &plan, 
         }
         if (plan.updates == 1)
             continue;
-        const std::vector<std::size_t> &own = ends[static_cast<std::size_t>(update)];
+        const std::vector<std::size_t> &own = ends[at(update)];
         const auto stage = static_cast<std::size_t>(
             materialized.blocks[static_cast<std::size_t>(order[i].block)].stage.index);
-        if (!isBackward(materialized.blocks[static_cast<std::size_t>(order[i].block)].kind)
-            || own[stage] != i)
+        if (!isBackward(materialized.blocks[at(order[i].block)].kind) || own[stage] != i)
             continue;
         sliced.push_back({materialized.optimizers[stage], update * size});
         if (*std::max_element(own.begin(), own.end()) == i) {
@@ -168,17 +161,16 @@ std::vector<ScheduleEntry> scheduleOf(
     const auto placeOf = [&](std::int32_t mark, std::int32_t missing) {
         if (mark < 0)
             return missing;
-        const auto &places = materialized.marks[static_cast<std::size_t>(mark)];
+        const auto &places = materialized.marks[at(mark)];
         const auto found = places.find(static_cast<std::int32_t>(device));
         return found == places.end() ? 0 : found->second;
     };
     std::vector<ScheduleEntry> schedule;
     for (const BlockRun &run : order) {
-        const std::int32_t segment = materialized.segmentOf[device][static_cast<std::size_t>(run.block)];
+        const std::int32_t segment = materialized.segmentOf[device][at(run.block)];
         if (segment < 0)
             continue;
-        const auto all = static_cast<std::int32_t>(
-            program.segments[static_cast<std::size_t>(segment)].instructions.size());
+        const auto all = static_cast<std::int32_t>(program.segments[at(segment)].instructions.size());
         const std::int32_t begin = placeOf(run.from, 0);
         const std::int32_t end = placeOf(run.to, all);
         if (begin < end) // else it has nothing of its own in this slice
@@ -193,11 +185,10 @@ void makeWait(const MaterializedPlan &materialized, const std::vector<std::int32
 {
     for (std::size_t d = 0; d < devices.size(); ++d)
         for (const std::int32_t block : blocks) {
-            const std::int32_t segment = materialized.segmentOf[d][static_cast<std::size_t>(block)];
+            const std::int32_t segment = materialized.segmentOf[d][at(block)];
             if (segment < 0)
                 continue;
-            for (Instruction &instruction :
-                devices[d].segments.edit()[static_cast<std::size_t>(segment)].instructions)
+            for (Instruction &instruction : devices[d].segments.edit()[at(segment)].instructions)
                 if (isCommunication(instruction.kind) && instruction.kind != InstructionKind::Recv)
                     instruction.waits = true;
         }

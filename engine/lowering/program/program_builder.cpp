@@ -1,7 +1,6 @@
 #include "engine/lowering/program/program_builder.h"
 
 #include "engine/base/in_parallel.h"
-#include "engine/graph/operators/catalogue.h"
 #include "engine/lowering/program/bucket_launches.h"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace planloom {
 
 ProgramBuilder::ProgramBuilder(std::int32_t deviceCount)
-    : m_devices(static_cast<std::size_t>(deviceCount))
+    : m_devices(at(deviceCount))
 {
 }
 
@@ -34,46 +33,53 @@ std::int32_t ProgramBuilder::addBlock(SegmentKind kind, StageId stage, double ra
 
 void ProgramBuilder::reserve(DeviceId device, std::size_t buffers, std::size_t setup)
 {
-    DeviceProgram &program = m_devices[static_cast<std::size_t>(device.index)].program;
+    DeviceProgram &program = m_devices[at(device)].program;
     program.buffers.edit().reserve(buffers);
     program.setup.edit().reserve(setup);
 }
 
 void ProgramBuilder::reserve(DeviceId device, std::int32_t block, std::size_t instructions)
 {
-    Device &target = m_devices[static_cast<std::size_t>(device.index)];
-    if (target.byBlock.size() <= static_cast<std::size_t>(block))
+    Device &target = m_devices[at(device)];
+    if (target.byBlock.size() <= at(block))
         target.byBlock.resize(m_blocks.size());
-    target.byBlock[static_cast<std::size_t>(block)].reserve(instructions);
+    target.byBlock[at(block)].reserve(instructions);
 }
 
 std::int32_t ProgramBuilder::addBuffer(DeviceId device, BufferInfo buffer)
 {
-    auto &buffers = m_devices[static_cast<std::size_t>(device.index)].program.buffers.edit();
+    auto &buffers = m_devices[at(device)].program.buffers.edit();
     buffers.push_back(std::move(buffer));
     return static_cast<std::int32_t>(buffers.size()) - 1;
 }
 
+std::int32_t ProgramBuilder::make(
+    DeviceId device, std::int32_t block, BufferInfo buffer, Instruction instruction)
+{
+    const std::int32_t made = addBuffer(device, std::move(buffer));
+    instruction.outputs = {made};
+    emit(device, block, std::move(instruction));
+    return made;
+}
+
 const BufferInfo &ProgramBuilder::buffer(DeviceId device, std::int32_t index) const
 {
-    return m_devices[static_cast<std::size_t>(device.index)].program.buffers[static_cast<std::size_t>(index)];
+    return m_devices[at(device)].program.buffers[at(index)];
 }
 
 void ProgramBuilder::setSummands(DeviceId device, std::int32_t index, SummandSet summands)
 {
-    m_devices[static_cast<std::size_t>(device.index)]
-        .program.buffers.edit()[static_cast<std::size_t>(index)]
-        .summands = std::move(summands);
+    m_devices[at(device)].program.buffers.edit()[at(index)].summands = std::move(summands);
 }
 
 void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instruction)
 {
-    Device &target = m_devices[static_cast<std::size_t>(device.index)];
-    if (target.byBlock.size() <= static_cast<std::size_t>(block))
+    Device &target = m_devices[at(device)];
+    if (target.byBlock.size() <= at(block))
         target.byBlock.resize(m_blocks.size());
-    auto &instructions = target.byBlock[static_cast<std::size_t>(block)];
+    auto &instructions = target.byBlock[at(block)];
     if (instructions.empty())
-        m_blocks[static_cast<std::size_t>(block)].devices.push_back(device);
+        m_blocks[at(block)].devices.push_back(device);
     const bool message =
         instruction.kind == InstructionKind::Send || instruction.kind == InstructionKind::Recv;
     if (isCommunication(instruction.kind) && runsOnce(block))
@@ -86,7 +92,7 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         } else if (m_queue) {
             instruction.queue = m_queue;
             instruction.waits = m_waits;
-        } else if (m_blocks[static_cast<std::size_t>(block)].kind == SegmentKind::Transfer) {
+        } else if (m_blocks[at(block)].kind == SegmentKind::Transfer) {
             // What a stage sends may be late: it must not hold up what operators of others wait for.
             instruction.queue = pipelineQueueOf(block);
         }
@@ -96,8 +102,7 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         // came by: on that of computation it would hold up the rest of the backward pass, or the next
         // updates, until they are there.
         const auto came = [&](std::int32_t buffer) {
-            return buffer >= 0 && static_cast<std::size_t>(buffer) < target.cameByData.size()
-                && target.cameByData[static_cast<std::size_t>(buffer)];
+            return buffer >= 0 && at(buffer) < target.cameByData.size() && target.cameByData[at(buffer)];
         };
         if (!isCommunication(instruction.kind) && instruction.kind != InstructionKind::Kernel
             && std::any_of(instruction.inputs.begin(), instruction.inputs.end(), came))
@@ -105,7 +110,7 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
         if (queueOf(instruction) == QueueKind::Data)
             for (const std::int32_t output : instruction.outputs)
                 if (output >= 0) {
-                    const auto o = static_cast<std::size_t>(output);
+                    const auto o = at(output);
                     target.cameByData.resize(std::max(target.cameByData.size(), o + 1), false);
                     target.cameByData[o] = true;
                 }
@@ -115,7 +120,7 @@ void ProgramBuilder::emit(DeviceId device, std::int32_t block, Instruction instr
 
 QueueKind ProgramBuilder::pipelineQueueOf(std::int32_t block) const
 {
-    const BlockInfo &own = m_blocks[static_cast<std::size_t>(block)];
+    const BlockInfo &own = m_blocks[at(block)];
     const bool back =
         own.kind == SegmentKind::Transfer ? goesBack(own, m_blocks) : planloom::isBackward(own.kind);
     return back ? QueueKind::PipelineBack : QueueKind::Pipeline;
@@ -123,12 +128,12 @@ QueueKind ProgramBuilder::pipelineQueueOf(std::int32_t block) const
 
 void ProgramBuilder::emitSetup(DeviceId device, Instruction instruction)
 {
-    m_devices[static_cast<std::size_t>(device.index)].program.setup.push_back(std::move(instruction));
+    m_devices[at(device)].program.setup.push_back(std::move(instruction));
 }
 
 bool ProgramBuilder::runsOnce(std::int32_t block) const
 {
-    const SegmentKind kind = m_blocks[static_cast<std::size_t>(block)].kind;
+    const SegmentKind kind = m_blocks[at(block)].kind;
     return kind == SegmentKind::Prologue || kind == SegmentKind::Reduce || kind == SegmentKind::Optimizer;
 }
 
@@ -162,29 +167,27 @@ std::int32_t ProgramBuilder::mark(std::int32_t block)
 {
     m_markBlocks.push_back(block);
     auto &places = m_marks.emplace_back();
-    for (const DeviceId device : m_blocks[static_cast<std::size_t>(block)].devices)
-        places[device.index] = static_cast<std::int32_t>(m_devices[static_cast<std::size_t>(device.index)]
-                                                             .byBlock[static_cast<std::size_t>(block)]
-                                                             .size());
+    for (const DeviceId device : m_blocks[at(block)].devices)
+        places[device.index] = static_cast<std::int32_t>(m_devices[at(device)].byBlock[at(block)].size());
     return static_cast<std::int32_t>(m_marks.size()) - 1;
 }
 
 void ProgramBuilder::noteOperator(std::int32_t block, OperatorId op)
 {
-    const std::size_t cuts = m_blocks[static_cast<std::size_t>(block)].cuts.size();
+    const std::size_t cuts = m_blocks[at(block)].cuts.size();
     noteSlice(block);
-    if (!m_keepsPlaces || !isPass(m_blocks[static_cast<std::size_t>(block)].kind))
+    if (!m_keepsPlaces || !isPass(m_blocks[at(block)].kind))
         return;
     m_places.resize(m_blocks.size());
-    const auto &now = m_blocks[static_cast<std::size_t>(block)].cuts;
-    m_places[static_cast<std::size_t>(block)].push_back({op, now.size() > cuts ? now.back() : mark(block)});
+    const auto &now = m_blocks[at(block)].cuts;
+    m_places[at(block)].push_back({op, now.size() > cuts ? now.back() : mark(block)});
 }
 
 /// Notes that `block` may be cut here, if it has communicated since it last might.
 void ProgramBuilder::noteSlice(std::int32_t block)
 {
     constexpr std::size_t kMostCuts = 64;
-    auto &cuts = m_blocks[static_cast<std::size_t>(block)].cuts;
+    auto &cuts = m_blocks[at(block)].cuts;
     if (cuts.size() < kMostCuts && m_communicated.erase(block) > 0)
         cuts.push_back(mark(block));
 }
@@ -195,10 +198,8 @@ void ProgramBuilder::moveMarks()
 {
     for (std::size_t mark = 0; mark < m_marks.size(); ++mark)
         for (auto &[device, place] : m_marks[mark]) {
-            const auto &instructions = m_devices[static_cast<std::size_t>(device)]
-                                           .byBlock[static_cast<std::size_t>(m_markBlocks[mark])];
-            while (static_cast<std::size_t>(place) < instructions.size()
-                && instructions[static_cast<std::size_t>(place)].joined)
+            const auto &instructions = m_devices[at(device)].byBlock[at(m_markBlocks[mark])];
+            while (at(place) < instructions.size() && instructions[at(place)].joined)
                 ++place;
         }
 }
@@ -208,12 +209,11 @@ void ProgramBuilder::joinPlaces()
 {
     for (std::size_t block = 0; block < m_places.size(); ++block)
         for (std::size_t i = 1; i < m_places[block].size(); ++i) {
-            const auto &marks = m_marks[static_cast<std::size_t>(m_places[block][i].mark)];
+            const auto &marks = m_marks[at(m_places[block][i].mark)];
             if (std::any_of(marks.begin(), marks.end(), [&](const auto &place) {
-                    const auto &instructions =
-                        m_devices[static_cast<std::size_t>(place.first)].byBlock[block];
-                    const auto at = static_cast<std::size_t>(place.second);
-                    return at < instructions.size() && instructions[at].joined;
+                    const auto &instructions = m_devices[at(place.first)].byBlock[block];
+                    const std::size_t next = at(place.second);
+                    return next < instructions.size() && instructions[next].joined;
                 }))
                 m_places[block][i].mark = m_places[block][i - 1].mark;
         }
@@ -249,9 +249,7 @@ void ProgramBuilder::join(const Graph &graph, CollectiveOverlap overlap)
             std::int64_t most = 0;
             for (const std::int32_t output : kernel.outputs)
                 if (output >= 0)
-                    most = std::max(most,
-                        elementCount(
-                            shapeOf(device.program.buffers[static_cast<std::size_t>(output)].index)));
+                    most = std::max(most, elementCount(shapeOf(device.program.buffers[at(output)].index)));
             return most;
         };
         for (std::size_t block = 0; block < device.byBlock.size(); ++block) {
@@ -315,9 +313,8 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
 {
     std::vector<std::int32_t> byRank(m_blocks.size());
     std::iota(byRank.begin(), byRank.end(), 0);
-    std::stable_sort(byRank.begin(), byRank.end(), [this](std::int32_t a, std::int32_t b) {
-        return m_blocks[static_cast<std::size_t>(a)].rank < m_blocks[static_cast<std::size_t>(b)].rank;
-    });
+    std::stable_sort(byRank.begin(), byRank.end(),
+        [this](std::int32_t a, std::int32_t b) { return m_blocks[at(a)].rank < m_blocks[at(b)].rank; });
     std::vector<std::set<std::pair<std::int32_t, std::int32_t>>> found(m_devices.size());
     forEachDevice([&](Device &device) {
         auto &dependencies = found[static_cast<std::size_t>(&device - m_devices.data())];
@@ -325,20 +322,20 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
         std::pair<std::int32_t, std::int32_t> latest{
             -1, -1}; // buffers of one block mostly share their last one
         for (const std::int32_t block : byRank) {
-            if (static_cast<std::size_t>(block) >= device.byBlock.size())
+            if (at(block) >= device.byBlock.size())
                 continue;
             const auto note = [&](std::int32_t buffer) {
                 if (buffer < 0)
                     return;
-                std::int32_t &last = device.lastBlock[static_cast<std::size_t>(buffer)];
+                std::int32_t &last = device.lastBlock[at(buffer)];
                 if (last >= 0 && last != block && latest != std::pair(last, block)
-                    && device.program.buffers[static_cast<std::size_t>(buffer)].perMicroBatch) {
+                    && device.program.buffers[at(buffer)].perMicroBatch) {
                     latest = {last, block};
                     dependencies.insert(latest);
                 }
                 last = block;
             };
-            for (const Instruction &instruction : device.byBlock[static_cast<std::size_t>(block)]) {
+            for (const Instruction &instruction : device.byBlock[at(block)]) {
                 for (const std::int32_t buffer : instruction.inputs)
                     note(buffer);
                 for (const std::int32_t buffer : instruction.outputs)
@@ -354,36 +351,33 @@ std::vector<std::pair<std::int32_t, std::int32_t>> ProgramBuilder::sharedBufferD
 
 std::int32_t ProgramBuilder::bufferCount(DeviceId device) const
 {
-    return static_cast<std::int32_t>(
-        m_devices[static_cast<std::size_t>(device.index)].program.buffers.size());
+    return static_cast<std::int32_t>(m_devices[at(device)].program.buffers.size());
 }
 
 std::span<Instruction> ProgramBuilder::instructions(DeviceId device, std::int32_t block)
 {
-    Device &owner = m_devices[static_cast<std::size_t>(device.index)];
-    if (owner.byBlock.size() <= static_cast<std::size_t>(block))
+    Device &owner = m_devices[at(device)];
+    if (owner.byBlock.size() <= at(block))
         return {};
-    return owner.byBlock[static_cast<std::size_t>(block)];
+    return owner.byBlock[at(block)];
 }
 
 void ProgramBuilder::moveToHost(DeviceId device, std::int32_t buffer)
 {
-    m_devices[static_cast<std::size_t>(device.index)]
-        .program.buffers.edit()[static_cast<std::size_t>(buffer)]
-        .place = MemoryPlace::Host;
+    m_devices[at(device)].program.buffers.edit()[at(buffer)].place = MemoryPlace::Host;
 }
 
 void ProgramBuilder::insert(DeviceId device, std::int32_t block, std::vector<Insertion> insertions)
 {
     if (insertions.empty())
         return;
-    auto &old = m_devices[static_cast<std::size_t>(device.index)].byBlock[static_cast<std::size_t>(block)];
+    auto &old = m_devices[at(device)].byBlock[at(block)];
     for (std::size_t mark = 0; mark < m_marks.size(); ++mark) {
         const auto place = m_marks[mark].find(device.index);
         if (m_markBlocks[mark] != block || place == m_marks[mark].end())
             continue;
         const auto before = std::partition_point(insertions.begin(), insertions.end(),
-            [&](const auto &each) { return each.position < static_cast<std::size_t>(place->second); });
+            [&](const auto &each) { return each.position < at(place->second); });
         place->second += static_cast<std::int32_t>(before - insertions.begin());
     }
     std::vector<Instruction> all;
@@ -409,13 +403,13 @@ void ProgramBuilder::markDeaths(Device &device) const
         for (std::size_t i = instructions.size(); i-- > 0;) {
             Instruction &instruction = instructions[i];
             const auto consider = [&](std::int32_t index) {
-                if (index < 0 || dead[static_cast<std::size_t>(index)])
+                if (index < 0 || dead[at(index)])
                     return;
-                const BufferInfo &buffer = device.program.buffers[static_cast<std::size_t>(index)];
+                const BufferInfo &buffer = device.program.buffers[at(index)];
                 if (buffer.persistent || (!buffer.perMicroBatch && !once)
-                    || device.lastBlock[static_cast<std::size_t>(index)] != static_cast<std::int32_t>(b))
+                    || device.lastBlock[at(index)] != static_cast<std::int32_t>(b))
                     return;
-                dead[static_cast<std::size_t>(index)] = true;
+                dead[at(index)] = true;
                 instruction.deaths.push_back(index);
             };
             for (const std::int32_t index : instruction.inputs)

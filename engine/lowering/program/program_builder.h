@@ -37,6 +37,8 @@ public:
     void reserve(DeviceId device, std::int32_t block, std::size_t instructions);
 
     std::int32_t addBuffer(DeviceId device, BufferInfo buffer);
+    /// Adds a buffer, and the instruction whose one output it is. @return the buffer
+    std::int32_t make(DeviceId device, std::int32_t block, BufferInfo buffer, Instruction instruction);
     const BufferInfo &buffer(DeviceId device, std::int32_t index) const;
     void setSummands(DeviceId device, std::int32_t index, SummandSet summands);
 
