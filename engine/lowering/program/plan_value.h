@@ -63,11 +63,9 @@ public:
     /// Of a list, with the place of the list.
     std::vector<PlanValue> items() const
     {
-        if (!m_value->is_array())
-            fail("expected a list");
         std::vector<PlanValue> items;
-        items.reserve(m_value->size());
-        for (const nlohmann::json &item : *m_value)
+        items.reserve(list().size());
+        for (const nlohmann::json &item : list())
             items.emplace_back(item, m_place);
         return items;
     }
@@ -90,7 +88,7 @@ public:
 
     template<typename T = std::int32_t> T integer(std::int64_t least, std::int64_t most) const
     {
-        return static_cast<T>(number(least, most));
+        return static_cast<T>(number(*m_value, least, most));
     }
     /// An index into what has so many elements; -1 where that may be.
     std::int32_t index(std::size_t count, std::int64_t least = 0) const
@@ -100,8 +98,8 @@ public:
     template<typename T = std::int32_t> std::vector<T> integers(std::int64_t least, std::int64_t most) const
     {
         std::vector<T> result;
-        for (const PlanValue &item : items())
-            result.push_back(item.integer<T>(least, most));
+        for (const nlohmann::json &item : list())
+            result.push_back(static_cast<T>(number(item, least, most)));
         return result;
     }
     std::string text() const
@@ -128,13 +126,20 @@ public:
     }
 
 private:
-    std::int64_t number(std::int64_t least, std::int64_t most) const
+    const nlohmann::json &list() const
     {
-        if (!m_value->is_number_integer()
-            || (m_value->is_number_unsigned() && m_value->get<std::uint64_t>() > INT64_MAX)
-            || m_value->get<std::int64_t>() < least || m_value->get<std::int64_t>() > most)
+        if (!m_value->is_array())
+            fail("expected a list");
+        return *m_value;
+    }
+    /// @param value  this one, or an item of it
+    std::int64_t number(const nlohmann::json &value, std::int64_t least, std::int64_t most) const
+    {
+        if (!value.is_number_integer()
+            || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+            || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
             fail("expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
-        return m_value->get<std::int64_t>();
+        return value.get<std::int64_t>();
     }
 
     const nlohmann::json *m_value;
