@@ -4,6 +4,8 @@
 #include "engine/binding/followers.h"
 #include "engine/plan/default_rule_steps.h"
 #include "engine/plan/followed_split.h"
+#include "engine/plan/open_sums.h"
+#include "engine/plan/sharing_rule.h"
 
 #include <algorithm>
 #include <optional>
