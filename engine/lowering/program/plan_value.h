@@ -2,13 +2,15 @@
 
 #include "engine/base/result.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,67 +30,21 @@ public:
     const nlohmann::json &json() const { return *m_value; }
 
     /// @param below  the place inside this value that is wrong: "/shape"
-    [[noreturn]] void fail(const std::string &message, const std::string &below = {}) const
-    {
-        throw Error{ErrorCode::InvalidInput, message, "write the plan again with planloom-cli solve --out",
-            m_place + below};
-    }
+    [[noreturn]] void fail(const std::string &message, const std::string &below = {}) const;
 
-    /// A member that must be there.
-    PlanValue at(const std::string &name) const
-    {
-        if (!m_value->is_object())
-            fail("expected an object");
-        const auto it = m_value->find(name);
-        if (it == m_value->end())
-            fail("is missing", "/" + name);
-        return {*it, m_place + "/" + name};
-    }
-    std::optional<PlanValue> find(const std::string &name) const
-    {
-        const auto it = m_value->find(name);
-        return it == m_value->end() ? std::nullopt : std::optional(PlanValue(*it, m_place + "/" + name));
-    }
-    /// A member that may be missing.
-    bool flag(const char *name, bool missing) const
-    {
-        const auto it = m_value->find(name);
-        if (it == m_value->end())
-            return missing;
-        if (!it->is_boolean())
-            fail("expected true or false", std::string("/") + name);
-        return it->get<bool>();
-    }
+    PlanValue at(const std::string &name) const; ///< A member that must be there.
+    std::optional<PlanValue> find(const std::string &name) const;
+    bool flag(const char *name, bool missing) const; ///< A member that may be missing.
 
-    /// Of a list, with the place of the list.
-    std::vector<PlanValue> items() const
-    {
-        std::vector<PlanValue> items;
-        items.reserve(list().size());
-        for (const nlohmann::json &item : list())
-            items.emplace_back(item, m_place);
-        return items;
-    }
-    /// Of a list, each with a place of its own.
-    std::vector<PlanValue> numbered() const
-    {
-        std::vector<PlanValue> items = this->items();
-        for (std::size_t i = 0; i < items.size(); ++i)
-            items[i].m_place += "/" + std::to_string(i);
-        return items;
-    }
-    PlanValue operator[](std::size_t item) const { return {(*m_value)[item], m_place}; }
+    std::vector<PlanValue> items() const; ///< Of a list, with the place of the list.
+    std::vector<PlanValue> numbered() const; ///< Of a list, each with a place of its own.
+    PlanValue operator[](std::size_t item) const;
     /// Fails, as it is not `what`, unless it is a list of so many.
-    const PlanValue &ofSize(std::size_t count, const char *what) const
-    {
-        if (!m_value->is_array() || m_value->size() != count)
-            fail(std::string("expected ") + what);
-        return *this;
-    }
+    const PlanValue &ofSize(std::size_t count, const char *what) const;
 
     template<typename T = std::int32_t> T integer(std::int64_t least, std::int64_t most) const
     {
-        return static_cast<T>(number(*m_value, least, most));
+        return static_cast<T>(number(least, most));
     }
     /// An index into what has so many elements; -1 where that may be.
     std::int32_t index(std::size_t count, std::int64_t least = 0) const
@@ -97,17 +53,13 @@ public:
     }
     template<typename T = std::int32_t> std::vector<T> integers(std::int64_t least, std::int64_t most) const
     {
-        std::vector<T> result;
-        for (const nlohmann::json &item : list())
-            result.push_back(static_cast<T>(number(item, least, most)));
+        const std::vector<std::int64_t> all = numbers(least, most);
+        std::vector<T> result(all.size());
+        std::transform(
+            all.begin(), all.end(), result.begin(), [](std::int64_t each) { return static_cast<T>(each); });
         return result;
     }
-    std::string text() const
-    {
-        if (!m_value->is_string())
-            fail("expected a text");
-        return *m_value;
-    }
+    std::string text() const;
     /// Which of these words it is.
     template<std::size_t N> std::size_t word(const std::array<const char *, N> &words) const
     {
@@ -118,29 +70,17 @@ public:
     }
     template<typename T, std::size_t N> T named(const std::array<T, N> &kinds) const
     {
-        if (m_value->is_string())
-            for (const T kind : kinds)
-                if (m_value->get_ref<const std::string &>() == nameOf(kind))
-                    return kind;
+        for (const T kind : kinds)
+            if (isText(nameOf(kind)))
+                return kind;
         fail("expected a known name");
     }
 
 private:
-    const nlohmann::json &list() const
-    {
-        if (!m_value->is_array())
-            fail("expected a list");
-        return *m_value;
-    }
-    /// @param value  this one, or an item of it
-    std::int64_t number(const nlohmann::json &value, std::int64_t least, std::int64_t most) const
-    {
-        if (!value.is_number_integer()
-            || (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
-            || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-            fail("expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
-        return value.get<std::int64_t>();
-    }
+    const nlohmann::json &list() const;
+    bool isText(std::string_view text) const;
+    std::int64_t number(std::int64_t least, std::int64_t most) const;
+    std::vector<std::int64_t> numbers(std::int64_t least, std::int64_t most) const;
 
     const nlohmann::json *m_value;
     std::string m_place;
