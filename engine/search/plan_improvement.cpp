@@ -177,12 +177,19 @@ bool PlanImprovement::tryStages(const SimulatedPlans::Fitting &plan, const StepE
     if (!outcome || outcome->simulatedPeak > m_setting.space.memoryLimit
         || outcome->simulatedSeconds >= plan.seconds)
         return false;
-    m_plans.correction().learn(other.configuration, plan.estimate.seconds, outcome->simulatedSeconds);
+    // What is proven is of the stages that were priced: others of its kind may gain as much.
+    m_plans.correction().learn(other.configuration, plan.estimate.seconds, outcome->simulatedSeconds,
+        m_setting.pricing.book().provenOf(plan.estimate));
     return true;
 }
 
 std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting plan, double until)
 {
+    const double unmoved = plan.seconds;
+    const auto found = [&] {
+        m_plans.correction().learnMoved(plan.estimate.configuration, plan.seconds / unmoved);
+        return plan.estimate.stages->stageOf;
+    };
     for (auto &stageOf : m_setting.estimator.stagesEndingEarly(plan.estimate)) {
         StepEstimate other = withStages(plan.estimate, std::move(stageOf));
         if (tryStages(plan, other))
@@ -194,7 +201,7 @@ std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting 
         const StagePlan &stages = *plan.estimate.stages;
         for (auto &stageOf : stagesMoved(*m_setting.request.model.index, stages.stageOf, stages.stages)) {
             if (tried >= kMostStagesMoved || isOver(until))
-                return plan.estimate.stages->stageOf;
+                return found();
             StepEstimate other = withStages(plan.estimate, std::move(stageOf));
             const std::size_t before = m_plans.all().size();
             const bool isBetter = tryStages(plan, other);
@@ -206,7 +213,7 @@ std::vector<std::int32_t> PlanImprovement::moveStagesOf(SimulatedPlans::Fitting 
             }
         }
     }
-    return plan.estimate.stages->stageOf;
+    return found();
 }
 
 void PlanImprovement::tightenBounds(double until)

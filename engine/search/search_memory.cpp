@@ -105,13 +105,20 @@ Correction::Range Correction::of(const Configuration &configuration, double trus
     return {1 - trust, 1};
 }
 
+void Correction::learnMoved(const Configuration &configuration, double factor)
+{
+    m_moved.insert(configuration);
+    m_leastMoved = std::min(m_leastMoved, factor);
+}
+
 double Correction::leastOf(const Configuration &configuration) const
 {
+    const double moved = configuration.ranks > 1 && !m_moved.contains(configuration) ? m_leastMoved : 1;
     const auto family = m_leastProven.find(familyOf(configuration));
     if (m_same.contains(configuration) || m_alike.contains(kindOf(configuration))
         || family == m_leastProven.end())
-        return of(configuration, kModelTrust).least;
-    return family->second * (1 - kSameSchedule);
+        return of(configuration, kModelTrust).least * moved;
+    return family->second * (1 - kSameSchedule) * moved;
 }
 
 void Correction::learnPeak(const Configuration &configuration, double modelled, double simulated)

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -41,6 +42,10 @@ public:
     /// with its schedule were above what was proven of them; else as far off as the model may be.
     double leastOf(const Configuration &configuration) const;
 
+    /// Other stages than those that were priced made a plan of the configuration faster, by this factor. What
+    /// is proven is of stages that were priced: a pipeline whose stages were not moved may gain as much.
+    void learnMoved(const Configuration &configuration, double factor);
+
     /// Likewise of the model's bytes; 1 where none alike was simulated.
     void learnPeak(const Configuration &configuration, double modelled, double simulated);
     double peakOf(const Configuration &configuration) const;
@@ -64,6 +69,8 @@ private:
     using FamilyKey = std::tuple<ScheduleKind, int, bool, bool>;
     std::map<FamilyKey, Family> m_families{};
     std::map<FamilyKey, double> m_leastProven{}; ///< As `leastOf` says.
+    std::set<Configuration> m_moved{};
+    double m_leastMoved = 1;
     std::map<Configuration, double> m_samePeak{};
     std::map<std::array<bool, 7>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };
