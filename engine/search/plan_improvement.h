@@ -32,9 +32,9 @@ public:
     /// is more; where memory is dear, the sum of both
     void lookBeside(double worked);
 
-    /// Simulates plans of the configurations whose bounds are lowest: what is known of them is nearer than
-    /// what may be wrong of the model where nothing was simulated. Where simulating takes next to no time, so
-    /// are the others.
+    /// Raises the bounds that are lowest, and simulates plans of those configurations where that is not
+    /// enough: what is known of them is nearer than what may be wrong of the model where nothing was
+    /// simulated. Where simulating takes next to no time, so are the others.
     void tightenBounds(double until);
 
     /// The best plans with stages that begin a layer earlier or later, as long as that makes them faster:

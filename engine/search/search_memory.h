@@ -69,8 +69,8 @@ private:
     using FamilyKey = std::tuple<ScheduleKind, int, bool, bool>;
     std::map<FamilyKey, Family> m_families{};
     std::map<FamilyKey, double> m_leastProven{}; ///< As `leastOf` says.
-    std::set<Configuration> m_moved{};
-    double m_leastMoved = 1;
+    std::set<Configuration> m_moved{}; ///< Those whose stages were moved,
+    double m_leastMoved = 1; ///< and the least factor by which that made one of them faster.
     std::map<Configuration, double> m_samePeak{};
     std::map<std::array<bool, 7>, Family> m_peaks{}; ///< By what decides what is held for a while.
 };

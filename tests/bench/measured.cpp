@@ -105,10 +105,11 @@ std::string clusterOf(const std::string &device)
 {
     // Longer names of chips come first: a GB200 is no B200 in a node of eight, an H100 PCIe no SXM.
     static const std::vector<std::pair<std::string, std::string>> kChips{{"gb200", ""}, {"gb300", ""},
-        {"b300", ""}, {"mi3", ""}, {"h800", ""}, {"pcie", ""}, {"40gb", ""}, {"96 gb", ""},
+        {"b300", ""}, {"mi3", ""}, {"h800", ""}, {"pcie", ""}, {"40gb", ""}, {"96gb", ""},
         {"b200", "hgx-b200"}, {"h200", "hgx-h200"}, {"h100", "dgx-h100"}, {"a100", "dgx-a100"},
         {"v100", "dgx2-v100"}};
-    const std::string name = lower(device);
+    std::string name = lower(device);
+    std::erase(name, ' ');
     for (const auto &[chip, profile] : kChips)
         if (has(name, chip))
             return profile;
@@ -314,14 +315,16 @@ json lineOf(const std::string &file, std::size_t number, const Run &run, bool fa
 std::vector<json> rowsOf(const json &file, const char *rows, const char *columns)
 {
     std::vector<json> all;
+    const json names = file.value(columns, json::array());
     for (const json &row : file.value(rows, json::array())) {
         if (row.is_object()) {
             all.push_back(row);
             continue;
         }
         json named = json::object();
-        for (std::size_t i = 0; i < row.size() && i < file.at(columns).size(); ++i)
-            named[file.at(columns)[i].get<std::string>()] = row[i];
+        for (std::size_t i = 0; i < std::min(row.size(), names.size()); ++i)
+            if (names[i].is_string())
+                named[names[i].get<std::string>()] = row[i];
         all.push_back(std::move(named));
     }
     return all;

@@ -167,8 +167,7 @@ private Q_SLOTS:
         QVERIFY(workspace.latest()->plan);
         QCOMPARE(workspace.latest()->plan->decisions[static_cast<std::size_t>(op.index)].devices,
             std::vector<DeviceId>{DeviceId{2}});
-        // A row only takes plans away; that the search did not see one of those left is what bounds_hold
-        // counts.
+        // A row only takes plans away.
         QVERIFY(workspace.latest()->summary.stepSeconds >= before);
         QVERIFY(solverRows(workspace) > 0);
         // What is said above is of the plan that is shown.
