@@ -241,6 +241,7 @@ void addNorms(Collector &c)
     }
     c.add(ClassStatistics, {}, {c.x({4, 5}, -3, 3), labels({4})});
     c.add(ClassStatistics, With{}.integer("ignore_index", 2), {c.x({4, 5, 3}, -3, 3), labels({4, 3})});
+    c.add(ClassStatistics, With{}.integer("axis", 2), {c.x({4, 3, 5}, -3, 3), labels({4, 3})});
     for (const char *reduction : {"sum", "none"}) {
         c.add(ClassLoss, With{}.text("reduction", reduction), {c.x({4}), c.x({4}), labels({4})});
         c.add(ClassLoss, With{}.text("reduction", reduction).integer("ignore_index", 2),

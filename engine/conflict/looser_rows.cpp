@@ -361,9 +361,17 @@ private:
         };
         if (!rule.axis.empty()) {
             axes(rule.axis, {}, [&](const std::string &axis) {
-                return changed([&](OptimizerShardingRule &other) { other.axis = axis; });
+                return changed([&](OptimizerShardingRule &other) {
+                    other.axis = axis;
+                    std::erase(other.moreAxes, axis);
+                });
             });
-            add(holding({with(changed([](OptimizerShardingRule &other) { other.axis.clear(); }))}));
+            for (const std::string &axis : rule.moreAxes)
+                add(holding({with(Rule(withoutAxis(rule, axis)))}));
+            add(holding({with(changed([](OptimizerShardingRule &other) {
+                other.axis.clear();
+                other.moreAxes.clear();
+            }))}));
         }
         if (rule.parts > 0)
             numbers(rule.parts, 2, m_setting.deviceCount, [&](std::int32_t parts) {

@@ -63,6 +63,7 @@ Result<Graph> completeImport(Graph graph, const ImportOptions &options, bool may
     if (options.stop.stop_requested())
         return Error{ErrorCode::Cancelled, "the import was cancelled", "", graph.name};
     separateClassStatistics(graph);
+    removeDeadCode(graph);
     buildScopes(graph);
     TRY(const std::int32_t unrolled, unrollRecurrences(graph, options.unroll));
     if (unrolled > 0) {

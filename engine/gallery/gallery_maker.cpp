@@ -268,9 +268,15 @@ std::optional<Row> GalleryMaker::withoutLoneAxes(Row row) const
             split->steps, [&](const SplitStep &step) { return !step.axis.empty() && isAlone(step.axis); });
         if (split->steps.empty())
             return std::nullopt;
-    } else if (const auto *sharding = std::get_if<OptimizerShardingRule>(&row.rule)) {
-        if (!sharding->axis.empty() && isAlone(sharding->axis))
-            return std::nullopt;
+    } else if (auto *sharding = std::get_if<OptimizerShardingRule>(&row.rule)) {
+        std::vector<std::string> named = sharding->moreAxes;
+        named.push_back(sharding->axis);
+        for (const std::string &axis : named)
+            if (!axis.empty() && isAlone(axis)) {
+                *sharding = withoutAxis(*sharding, axis);
+                if (sharding->axis.empty())
+                    return std::nullopt;
+            }
     } else if (const auto *ring = std::get_if<RingRule>(&row.rule)) {
         if (isAlone(ring->axis))
             return std::nullopt;

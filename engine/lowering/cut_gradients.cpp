@@ -17,7 +17,7 @@ CutGradients::CutGradients(LoweringWork &work, const LoweredBlocks &blocks, cons
 void CutGradients::add(TensorId gradient, DeviceId device, std::int32_t block, OperatorId op,
     const IndexMask &box, std::int32_t summand, std::int32_t buffer)
 {
-    if (!weightOf(gradient).shard) {
+    if (weightOf(gradient).isCutInUnit) {
         const DataType kept = m_work.types.accumulated(gradient);
         if (sizeOf(m_work.builder.buffer(device, buffer).dataType) < sizeOf(kept))
             buffer = m_work.castBuffer(device, block, op, buffer, kept);
@@ -54,7 +54,7 @@ bool CutGradients::isCut(TensorId gradient)
     for (const OperatorId producer : producers) {
         cut = cut && m_blocks.weightBlockOf(producer) == m_blocks.weightBlockOf(producers.front());
         const Operator &op = m_work.graph.at(producer);
-        for (std::size_t slot = 0; slot < op.outputs.size() && sharded->shard; ++slot) {
+        for (std::size_t slot = 0; slot < op.outputs.size() && !sharded->isCutInUnit; ++slot) {
             if (op.outputs[slot] != gradient)
                 continue;
             for (const TransformedPart &part : m_work.partsOf(producer)) {
@@ -70,7 +70,7 @@ bool CutGradients::isCut(TensorId gradient)
 
 bool CutGradients::isCutInUnit(TensorId gradient)
 {
-    return isCut(gradient) && !weightOf(gradient).shard;
+    return isCut(gradient) && weightOf(gradient).isCutInUnit;
 }
 
 /// Gradients that are complete and not yet cut, in the order in which they are: those that the same devices
@@ -113,17 +113,21 @@ Result<void> CutGradients::cut(std::int32_t block)
     const BesideCompute queue(m_work.builder, false);
     for (const TensorId gradient : gradients) {
         const ShardedWeight &sharded = weightOf(gradient);
-        if (sharded.shard)
+        if (!sharded.isCutInUnit)
             continue;
         std::vector<Need> needs;
         for (const auto &[device, boxes] : sharded.places)
             for (const IndexMask &box : boxes)
-                needs.push_back({device, box});
+                needs.push_back({device, sharded.inUnit(box)});
         TRY(const auto buffers,
             m_work.materializer.ensure(
                 gradient, needs, m_work.types.accumulated(gradient), block, sharded.update));
-        for (std::size_t i = 0; i < needs.size(); ++i)
-            m_shards.push_back({gradient, needs[i].device, sharded.update, needs[i].box, buffers[i]});
+        for (std::size_t i = 0; i < needs.size(); ++i) {
+            if (sharded.shard)
+                m_made[{gradient, needs[i].device}] = {{buffers[i], -1}};
+            else
+                m_shards.push_back({gradient, needs[i].device, sharded.update, needs[i].box, buffers[i]});
+        }
         m_work.materializer.forget(gradient, block, block);
     }
     cutAcrossUnits(gradients, block);

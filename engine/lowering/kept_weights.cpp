@@ -98,14 +98,18 @@ std::int32_t KeptWeights::oldestVersion(DeviceId device, std::int32_t buffer) co
 /// A working copy of a weight whose master the units share out, gathered at the begin of the step: ahead of
 /// its use, beside what is computed first, in the order in which the forward pass asks. Nothing is sent
 /// behind the update then.
-/// @return nothing where no share of it is on this device
+/// @return nothing where the device has no part in it
 std::optional<std::int32_t> KeptWeights::gatheredAhead(
     TensorId tensor, DeviceId device, const IndexMask &box, DataType type)
 {
-    auto &gathered = m_gathered[at(tensor)];
-    for (const KeptBox &copy : gathered)
-        if (copy.device == device && copy.dataType == type && contains(copy.box, box))
-            return copy.buffer;
+    const auto known = [&]() -> std::optional<std::int32_t> {
+        for (const KeptBox &copy : m_gathered[at(tensor)])
+            if (copy.device == device && copy.dataType == type && contains(copy.box, box))
+                return copy.buffer;
+        return std::nullopt;
+    };
+    if (const auto copy = known())
+        return copy;
     const TensorId weight = m_work.versionOf(tensor).weight;
     for (const OperatorId user : m_work.uses.consumers[at(weight)]) {
         const Operator &op = m_work.graph.at(user);
@@ -116,20 +120,53 @@ std::optional<std::int32_t> KeptWeights::gatheredAhead(
         // A copy wider than the master is no working copy: who reads it keeps it.
         if (!shard || sizeOf(type) >= sizeOf(master) || !m_work.types.isMaster(tensor, master))
             continue;
-        for (const TransformedPart &part : m_work.partsOf(user)) {
+        const auto pieceOf = [&](const TransformedPart &part) {
             const IndexMask &own = part.inputs.front().index;
-            if (part.device != device || !contains(shard->joined(own), box))
-                continue;
-            const std::int32_t kept = buffer(tensor, device, own, master, &*shard);
-            const std::int32_t sent = m_work.castBuffer(device, m_blocks.prologue(), user, kept, type);
-            const Holding copy = m_work.gatherAcrossUnits(
-                tensor, type, *shard, {device, own, {}, sent}, m_blocks.prologue(), user);
-            m_work.materializer.available(tensor, copy, m_blocks.prologue());
-            gathered.push_back({device, copy.box, copy.buffer, type});
-            return copy.buffer;
+            const std::int32_t kept = buffer(tensor, part.device, own, master, &*shard);
+            const std::int32_t sent = m_work.castBuffer(part.device, m_blocks.prologue(), user, kept, type);
+            return m_work.gatherAcrossUnits(
+                tensor, type, *shard, {part.device, own, {}, sent}, m_blocks.prologue(), user);
+        };
+        const auto &parts = m_work.partsOf(user);
+        const auto alone = std::find_if(parts.begin(), parts.end(), [&](const TransformedPart &part) {
+            return part.device == device && contains(shard->joined(part.inputs.front().index), box);
+        });
+        std::vector<Holding> copies;
+        if (alone != parts.end()) {
+            copies.push_back(pieceOf(*alone));
+            m_work.materializer.available(tensor, copies.front(), m_blocks.prologue());
+        } else if (std::any_of(parts.begin(), parts.end(),
+                       [&](const TransformedPart &part) { return part.device == device; })) {
+            // First the units' shares come together, then those of the devices that share what a unit reads.
+            std::vector<Holding> pieces;
+            for (const TransformedPart &part : parts)
+                pieces.push_back(pieceOf(part));
+            const BesideCompute queue(m_work.builder, false);
+            copies = m_work.materializer.bring(
+                tensor, std::move(pieces), readBy(parts, weight, type), type, m_blocks.prologue(), user);
         }
+        for (const Holding &copy : copies)
+            m_gathered[at(tensor)].push_back({copy.device, copy.box, copy.buffer, type});
+        if (const auto copy = known())
+            return copy;
     }
     return std::nullopt;
+}
+
+/// What the devices of these parts read of a weight in a type.
+std::vector<Need> KeptWeights::readBy(
+    const std::vector<TransformedPart> &parts, TensorId weight, DataType type) const
+{
+    std::vector<Need> needs;
+    for (const TransformedPart &part : parts)
+        for (const KeptBox &read : m_boxes[at(weight)]) {
+            if (read.device != part.device || read.dataType != type)
+                continue;
+            Need need{part.device, largestBox(weight, part.device, read.box, type), {}};
+            if (std::find(needs.begin(), needs.end(), need) == needs.end())
+                needs.push_back(std::move(need));
+        }
+    return needs;
 }
 
 IndexMask KeptWeights::largestBox(TensorId tensor, DeviceId device, const IndexMask &box, DataType type) const

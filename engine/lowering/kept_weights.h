@@ -12,8 +12,13 @@ namespace planloom {
 struct ShardedWeight {
     OperatorId update{};
     WeightSharding sharding{};
-    std::optional<UnitShard> shard{}; ///< Of the units; nothing where devices of the unit share.
+    std::optional<UnitShard> shard{}; ///< Of the units; nothing where devices of the unit alone share.
+    /// Whether devices of a unit share what it reads: what all units' shares are together is a part of that.
+    bool isCutInUnit = true;
     std::map<DeviceId, std::vector<IndexMask>> places{}; ///< By device: the boxes it updates.
+
+    /// Of a box that a device updates: what it is with the other units' shares.
+    IndexMask inUnit(const IndexMask &box) const { return shard ? shard->joined(box) : box; }
 };
 
 /// A box of a tensor on a device; of a weight with several versions, that of the newest.
@@ -57,6 +62,7 @@ private:
     std::int32_t addVersions(BufferInfo info, DeviceId device, std::int32_t versions, bool readInPlace);
     std::optional<std::int32_t> gatheredAhead(
         TensorId tensor, DeviceId device, const IndexMask &box, DataType type);
+    std::vector<Need> readBy(const std::vector<TransformedPart> &parts, TensorId weight, DataType type) const;
 
     LoweringWork &m_work;
     const LoweredBlocks &m_blocks;

@@ -15,8 +15,8 @@ ShardedWeights::ShardedWeights(LoweringWork &work, const LoweredBlocks &blocks, 
 }
 
 /// Finds the weights whose replicas share out more than the update. That takes one stage that reads them,
-/// whose devices hold the shards; and across units, that a device's shards are of the boxes it reads. Others
-/// are shared out as far as stage 1 goes.
+/// whose devices hold the shards; and across units, one shard on each device. Others are shared out as far as
+/// stage 1 goes.
 void ShardedWeights::find()
 {
     for (std::size_t o = 0; o < m_work.graph.operators.size(); ++o) {
@@ -24,7 +24,7 @@ void ShardedWeights::find()
         const OperatorDecision &decision = m_work.plan.decisions[o];
         if (decision.sharding.stage < 2)
             continue;
-        ShardedWeight sharded{id, decision.sharding, m_work.unitShardOf(id), {}};
+        ShardedWeight sharded{id, decision.sharding, m_work.unitShardOf(id), true, {}};
         const TensorId weight = m_work.graph.at(id).inputs.front();
         std::set<DeviceId> readers;
         std::set<std::int32_t> blocks;
@@ -48,14 +48,14 @@ void ShardedWeights::find()
             fits = fits && readers.contains(part.device);
             sharded.places[part.device].push_back(own);
         }
+        sharded.isCutInUnit = !sharded.shard;
         for (const KeptBox &box : m_kept.boxesOf(weight)) {
-            if (!sharded.shard || !fits)
-                break;
             const auto own = sharded.places.find(box.device);
-            const bool isUpdates = m_work.types.isMaster(weight, box.dataType);
-            fits = isUpdates
-                || (own != sharded.places.end() && own->second.size() == 1
-                    && contains(sharded.shard->joined(own->second.front()), box.box));
+            if (!sharded.shard || !fits || m_work.types.isMaster(weight, box.dataType))
+                continue;
+            fits = own != sharded.places.end() && own->second.size() == 1;
+            sharded.isCutInUnit =
+                sharded.isCutInUnit || (fits && !contains(sharded.inUnit(own->second.front()), box.box));
         }
         if (fits)
             m_sharded.emplace(weight, std::move(sharded));
@@ -81,21 +81,21 @@ void ShardedWeights::gather(const ShardedWeight &sharded, TensorId weight, const
     if (m_work.materializer.holds(weight, wide, type, block))
         return;
     const BesideCompute queue(m_work.builder, m_waits);
-    if (!sharded.shard) {
-        std::vector<Holding> pieces;
-        for (const auto &[device, boxes] : sharded.places)
-            for (const IndexMask &box : boxes)
-                pieces.push_back({device, box, {}, m_kept.shardBuffer(sharded, weight, device, box, type)});
-        m_work.materializer.gather(weight, std::move(pieces), wide, type, block, op, sharded.sharding.keep);
+    const auto pieceOf = [&](DeviceId device, const IndexMask &box) {
+        const Holding own{device, box, {}, m_kept.shardBuffer(sharded, weight, device, box, type)};
+        return sharded.shard ? m_work.gatherAcrossUnits(weight, type, *sharded.shard, own, block, op) : own;
+    };
+    if (!sharded.isCutInUnit) {
+        for (const Need &need : wide)
+            m_work.materializer.gathered(weight, pieceOf(need.device, sharded.places.at(need.device).front()),
+                block, sharded.sharding.keep);
         return;
     }
-    for (const Need &need : wide) {
-        const IndexMask &own = sharded.places.at(need.device).front();
-        const std::int32_t piece = m_kept.shardBuffer(sharded, weight, need.device, own, type);
-        m_work.materializer.gathered(weight,
-            m_work.gatherAcrossUnits(weight, type, *sharded.shard, {need.device, own, {}, piece}, block, op),
-            block, sharded.sharding.keep);
-    }
+    std::vector<Holding> pieces;
+    for (const auto &[device, boxes] : sharded.places)
+        for (const IndexMask &box : boxes)
+            pieces.push_back(pieceOf(device, box));
+    m_work.materializer.gather(weight, std::move(pieces), wide, type, block, op, sharded.sharding.keep);
 }
 
 /// What `id` reads of sharded weights.
@@ -113,8 +113,9 @@ void ShardedWeights::addGathers(OperatorId id, std::int32_t block, std::vector<W
             gather.needs.push_back({part.device, part.inputs[slot].index});
         const IndexMask &box = gather.needs.front().box;
         for (const auto &[device, boxes] : sharded->places)
-            if (std::any_of(boxes.begin(), boxes.end(),
-                    [&box](const IndexMask &own) { return intersection(own, box).has_value(); }))
+            if (std::any_of(boxes.begin(), boxes.end(), [&](const IndexMask &own) {
+                    return intersection(sharded->inUnit(own), box).has_value();
+                }))
                 gather.among.push_back(device);
         gathers.push_back(std::move(gather));
     }

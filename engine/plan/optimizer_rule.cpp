@@ -102,13 +102,49 @@ struct Sharding {
     std::vector<std::vector<DeviceId>> cells{};
 };
 
+/// The number of a device among those that differ from it along the axes at these places, first axis first;
+/// sets its coordinates along them to 0.
+std::int32_t takeCoordinates(const std::vector<MeshAxis> &mesh, const std::vector<std::size_t> &places,
+    std::vector<std::int32_t> &coordinates)
+{
+    std::int32_t number = 0;
+    for (const std::size_t place : places) {
+        number = number * mesh[place].size + coordinates[place];
+        coordinates[place] = 0;
+    }
+    return number;
+}
+
+/// The axes of the row along which a cell's devices differ.
+std::vector<std::size_t> sharedAxes(const std::vector<MeshAxis> &mesh, const OptimizerShardingRule &rule,
+    const std::vector<DeviceId> &devices)
+{
+    std::vector<std::size_t> places;
+    for (std::size_t a = 0; a < mesh.size(); ++a) {
+        if (!sharesOver(rule, mesh[a].name))
+            continue;
+        std::set<std::int32_t> seen;
+        for (const DeviceId device : devices)
+            if (const auto coordinates = coordinatesOf(mesh, device))
+                seen.insert((*coordinates)[a]);
+        if (seen.size() > 1)
+            places.push_back(a);
+    }
+    return places;
+}
+
 Sharding shardingOf(const PlanDraft &draft, const OptimizerShardingRule &rule, const Cells &cells)
 {
+    const std::vector<MeshAxis> &mesh = draft.bound.setting.mesh;
     Sharding sharding;
-    const auto axis = std::find_if(draft.bound.setting.mesh.begin(), draft.bound.setting.mesh.end(),
-        [&](const MeshAxis &a) { return a.name == rule.axis; });
+    const std::vector<std::size_t> axes =
+        rule.axis.empty() ? std::vector<std::size_t>{} : sharedAxes(mesh, rule, cells.begin()->second);
+    if (!rule.axis.empty() && axes.empty())
+        return {};
+    for (const std::size_t place : axes)
+        sharding.parts *= mesh[place].size;
     for (const auto &[box, devices] : cells) {
-        if (axis == draft.bound.setting.mesh.end()) {
+        if (rule.axis.empty()) {
             const auto replicas = static_cast<std::int32_t>(devices.size());
             sharding.parts = rule.parts > 0 ? rule.parts : replicas;
             if (replicas % sharding.parts != 0)
@@ -116,25 +152,23 @@ Sharding shardingOf(const PlanDraft &draft, const OptimizerShardingRule &rule, c
             sharding.cells.push_back(devices);
             continue;
         }
-        // Groups that differ along the axis alone, by the other coordinates.
-        const auto position = static_cast<std::size_t>(axis - draft.bound.setting.mesh.begin());
-        std::map<std::vector<std::int32_t>, std::vector<DeviceId>> groups;
+        // Groups that differ along the axes alone, by the other coordinates; each by its place in them.
+        std::map<std::vector<std::int32_t>, std::map<std::int32_t, DeviceId>> groups;
         for (const DeviceId device : devices) {
-            auto coordinates = coordinatesOf(draft.bound.setting.mesh, device);
+            auto coordinates = coordinatesOf(mesh, device);
             if (!coordinates)
                 return {};
-            (*coordinates)[position] = 0;
-            groups[*coordinates].push_back(device);
+            const std::int32_t number = takeCoordinates(mesh, axes, *coordinates);
+            groups[*coordinates][number] = device;
         }
         std::vector<DeviceId> ordered;
-        for (std::int32_t i = 0; i < axis->size; ++i) {
+        for (std::int32_t i = 0; i < sharding.parts; ++i)
             for (const auto &[others, members] : groups) {
-                if (members.size() != static_cast<std::size_t>(axis->size))
+                const auto member = members.find(i);
+                if (member == members.end())
                     return {};
-                ordered.push_back(members[static_cast<std::size_t>(i)]);
+                ordered.push_back(member->second);
             }
-        }
-        sharding.parts = axis->size;
         sharding.cells.push_back(std::move(ordered));
     }
     return sharding;
@@ -294,13 +328,40 @@ void decideOptimizers(PlanDraft &draft)
 
 std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units)
 {
-    if (!canShareOut(extent, units))
-        return {};
     const std::int64_t each = (extent + units - 1) / units;
     std::vector<std::int64_t> shares(static_cast<std::size_t>(units), each);
-    shares.back() = extent - each * (units - 1);
+    for (std::size_t unit = 0; unit < shares.size(); ++unit)
+        shares[unit] = std::clamp<std::int64_t>(extent - each * static_cast<std::int64_t>(unit), 0, each);
     return shares;
 }
+
+namespace {
+
+/// How the units share out what a part of `step` updates: along the first dimension that divides, else along
+/// that which is padded least. Nothing where rows of the operator's kind may not be cut at all.
+std::optional<Split> unitSplit(const Operator &step, const IndexMask &weight, std::int32_t units)
+{
+    std::optional<Split> best;
+    double least = 0;
+    for (std::size_t d = 0; d < weight.ranges.size(); ++d) {
+        const std::int64_t extent = weight.ranges[d].size();
+        const auto identifier = identifierAt(step, d);
+        if (!identifier || extent < 1)
+            continue;
+        const std::int64_t each = (extent + units - 1) / units;
+        const double padded = static_cast<double>(each * units) / static_cast<double>(extent);
+        if (best && padded >= least)
+            continue;
+        least = padded;
+        best = Split{
+            .kind = SplitKind::Dimension, .dimension = *identifier, .parts = units, .over = SplitOver::Units};
+        if (extent % units != 0)
+            best->sizes = unitShares(extent, units);
+    }
+    return best;
+}
+
+} // namespace
 
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings)
 {
@@ -312,40 +373,20 @@ void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &sharding
         OperatorDecision &decision = draft.decisionOf(id);
         const std::int32_t units = draft.plan.units.count;
         const TensorView weight = inputView(draft.graph(), step, decision.partition, 0, 0);
-        // The first dimension that divides, or else the longest one of which every unit gets something.
-        std::optional<std::int32_t> identifier;
-        std::vector<std::int64_t> sizes;
-        for (std::size_t d = 0; !identifier && d < weight.index.ranges.size(); ++d)
-            if (weight.index.ranges[d].size() % units == 0 && weight.index.ranges[d].size() > 0)
-                identifier = identifierAt(step, d);
-        std::int64_t longest = 0;
-        for (std::size_t d = 0; (!identifier || !sizes.empty()) && d < weight.index.ranges.size(); ++d) {
-            const std::int64_t extent = weight.index.ranges[d].size();
-            const auto its = identifierAt(step, d);
-            auto shares = unitShares(extent, units);
-            if (!its || extent <= longest || shares.empty())
-                continue;
-            longest = extent;
-            identifier = its;
-            sizes = std::move(shares);
-        }
         decision.rows.push_back({shardings[o]});
         std::sort(decision.rows.begin(), decision.rows.end());
+        decision.rows.erase(std::unique(decision.rows.begin(), decision.rows.end()), decision.rows.end());
         Partition shared = decision.partition;
-        if (identifier)
-            shared.splits.push_back({.kind = SplitKind::Dimension,
-                .dimension = *identifier,
-                .parts = units,
-                .sizes = std::move(sizes),
-                .over = SplitOver::Units});
+        const auto split = unitSplit(step, weight.index, units);
+        if (split)
+            shared.splits.push_back(*split);
         const auto &rule =
             std::get<OptimizerShardingRule>(draft.table.rows[static_cast<std::size_t>(shardings[o])].rule);
-        if (identifier && checkPartition(step, shared)) {
+        if (split && checkPartition(step, shared)) {
             decision.partition = std::move(shared);
             decision.sharding = {rule.stage, rule.keep, rule.prefetch};
         } else
-            decision.why +=
-                "; every unit updates all of it: none of its dimensions divides by " + std::to_string(units);
+            decision.why += "; every unit updates all of it: it cannot be cut";
     }
 }
 

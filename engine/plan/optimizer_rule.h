@@ -16,19 +16,13 @@ namespace planloom {
 /// uneven parts along the longest uncut one; a weight that is small and divides nowhere stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
-/// Whether `extent` can be shared out among `units`: equally, or as `unitShares` does.
-inline bool canShareOut(std::int64_t extent, std::int32_t units)
-{
-    return (extent + units - 1) / units * (units - 1) < extent;
-}
-
-/// How `extent` is shared out among `units`: all get the same, or all but the last, which gets less. Empty
-/// where some would get nothing.
+/// How `extent` is shared out among `units`: all get ceil(extent / units), as padding would give them, but
+/// those at the end, which get what is left, and may get nothing.
 std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units);
 
 /// Shares the updates of sharded optimizer operators out over the scale units: each part is cut along the
-/// first dimension that divides, else along the longest one (`unitShares`). A weight too small for that is
-/// updated by all units.
+/// first dimension that divides, else along that of which least is padding (`unitShares`). So any number of
+/// units divides, as where trainers pad flat buckets (Megatron-LM's distributed optimizer, DeepSpeed, FSDP).
 /// @param shardings  by operator: the row that says so, -1 where none does; may be empty
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings);
 

@@ -59,7 +59,7 @@ private:
             return row.preference == 0;
         if (rule.axis.empty() && rule.parts > 0) // of all replicas, whatever they are
             return false;
-        if (!rule.axis.empty() && rule.axis != m_axis)
+        if (!rule.axis.empty() && !sharesOver(rule, m_axis))
             return true;
         m_shardingRows.push_back(index);
         return row.preference == 0;
@@ -174,8 +174,13 @@ std::optional<TableInUnits> findUnits(const Model &model, std::int32_t deviceCou
         found.table.rows[static_cast<std::size_t>(found.batchRow)].enabled = false;
         for (const std::int32_t row : *degrees)
             found.table.rows[static_cast<std::size_t>(row)].enabled = false;
-        for (const std::int32_t row : found.shardingRows)
-            found.table.rows[static_cast<std::size_t>(row)].enabled = false;
+        // What is shared along other axes, too, is shared out in each unit first.
+        for (const std::int32_t row : found.shardingRows) {
+            Row &own = found.table.rows[static_cast<std::size_t>(row)];
+            auto &rule = std::get<OptimizerShardingRule>(own.rule);
+            rule = withoutAxis(rule, found.axis);
+            own.enabled = !rule.axis.empty();
+        }
         return found;
     }
     return std::nullopt;

@@ -200,38 +200,6 @@ void thinOut(const Model &model, const Cluster &cluster, std::int32_t deviceCoun
     }
 }
 
-/// Elements of the weights of each shape.
-std::map<Shape, double> weightShapes(const Model &model)
-{
-    std::map<Shape, double> elements;
-    for (const Tensor &tensor : model.graph->tensors)
-        if (tensor.role == TensorRole::Weight)
-            elements[tensor.type.shape] += static_cast<double>(elementCount(tensor.type.shape));
-    return elements;
-}
-
-/// Whether replicas that are scale units can share out the updates of most weights, however their shards cut
-/// them: not where so many replicas divide no dimension that some would get nothing.
-bool canShareUpdates(const std::map<Shape, double> &weights, std::int32_t replicas, std::int32_t shards)
-{
-    double all = 0;
-    double shared = 0;
-    for (const auto &[shape, elements] : weights) {
-        const auto canShare = [&](std::size_t cut) { // the dimension that the shards cut
-            for (std::size_t d = 0; d < shape.size(); ++d)
-                if (canShareOut(d == cut ? shape[d] / shards : shape[d], replicas))
-                    return true;
-            return false;
-        };
-        bool always = canShare(shape.size());
-        for (std::size_t d = 0; d < shape.size(); ++d)
-            always = always && (shape[d] % shards != 0 || canShare(d));
-        all += elements;
-        shared += always ? elements : 0;
-    }
-    return 2 * shared >= all;
-}
-
 template<typename... Rules> bool isAnyOf(const Rule &rule)
 {
     return (std::holds_alternative<Rules>(rule) || ...);
@@ -483,14 +451,6 @@ Result<SearchSpace> searchSpaceOf(
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})
             if (const auto chosen = recomputeChoice(model, rows, word); chosen && !chosen->rows.empty())
                 words.push_back(word);
-    const std::map<Shape, double> weights = weightShapes(model);
-    std::map<std::pair<std::int32_t, std::int32_t>, bool> canShareKnown;
-    const auto canShare = [&](std::int32_t replicas, std::int32_t shards) {
-        const auto [known, fresh] = canShareKnown.try_emplace({replicas, shards});
-        if (fresh)
-            known->second = canShareUpdates(weights, replicas, shards);
-        return known->second;
-    };
     for (const auto &[replicas, ranks, shards, ranksOutside, outerShards] : meshes)
         for (const std::int32_t microBatches : counts) {
             if (microBatches > std::min<std::int64_t>(kMostMicroBatches, model.batch->mostMicroBatches)
@@ -498,8 +458,7 @@ Result<SearchSpace> searchSpaceOf(
                 continue;
             if (!said.wholeBatches && !batchDivides(model, std::int64_t{replicas} * microBatches))
                 continue;
-            const std::int32_t mostZero =
-                trains && replicas > 1 && space.sharding.left > 0 && canShare(replicas, shards) ? 3 : 0;
+            const std::int32_t mostZero = trains && replicas > 1 && space.sharding.left > 0 ? 3 : 0;
             for (const auto &[schedule, chunks] : ordersOf(rows, said, ranks, microBatches, trains))
                 for (std::int32_t zero = space.sharding.isLeft ? 0 : space.sharding.own;
                      zero <= (space.sharding.isLeft ? mostZero : space.sharding.own); ++zero)

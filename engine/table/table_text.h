@@ -39,6 +39,7 @@ namespace planloom {
 //     recompute kind:Softmax never                        # or solver: as the search finds best
 //     zero0 weight:*                                      # every replica updates all of its weights
 //     zero1 weight:* over dp                              # or by 4; default: all replicas
+//     zero1 weight:* over dp and cp                       # one group of both axes
 //     zero2 weight:* over dp                              # gradients too
 //     zero3 weight:* over dp keep prefetch 2              # weights too; gathered ahead of their use
 //     precision all : bf16                                # or fp32, tf32, fp16 (scale=1024), fp8

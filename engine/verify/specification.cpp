@@ -23,8 +23,8 @@ bool movesWithTensor(const ExecutionPlan &plan, const TensorView &first, const T
     return boxOf(plan, buffer, plan.microBatches - 1, plan.units.count - 1) == last.index;
 }
 
-/// How `views`, one of every unit, lie; nothing if they are neither the same nor side by side, all but the
-/// last as long as the first.
+/// How `views`, one of every unit, lie; nothing if they are neither the same nor side by side, all as long as
+/// the first, but those at the end of what there is, which have what is left of it, or nothing.
 std::optional<ShardSpecification> shardOf(const std::vector<TensorView> &views)
 {
     ShardSpecification shard;
@@ -39,12 +39,12 @@ std::optional<ShardSpecification> shardOf(const std::vector<TensorView> &views)
             const auto dimension = static_cast<std::int32_t>(d);
             if (a == b && shard.dimension != dimension)
                 continue;
-            const bool last = u + 1 == views.size();
-            if ((shard.dimension >= 0 && shard.dimension != dimension)
-                || b.begin != a.begin + static_cast<std::int64_t>(u) * a.size() || b.size() < 1
-                || (last ? b.size() > a.size() : b.size() != a.size()))
+            const std::int64_t end = views.back().index.ranges[d].end;
+            const std::int64_t begin = a.begin + static_cast<std::int64_t>(u) * a.size();
+            if ((shard.dimension >= 0 && shard.dimension != dimension) || end < a.end
+                || b != Range{std::min(begin, end), std::min(begin + a.size(), end)})
                 return std::nullopt;
-            shard = {dimension, b.end - a.begin};
+            shard = {dimension, end - a.begin};
         }
         if (shard.dimension < 0 && u > 1)
             break; // the same twice: for all of them

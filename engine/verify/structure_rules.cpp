@@ -446,8 +446,7 @@ private:
         const Range &range = buffer.index.ranges[d];
         const std::int64_t shared = buffer.shardEnd - range.begin;
         return range.size() > 0 && buffer.shardEnd <= tensor.type.shape[d]
-                && shared <= range.size() * m_plan.units.count
-                && shared > range.size() * (m_plan.units.count - 1)
+                && range.size() == (shared + m_plan.units.count - 1) / m_plan.units.count
             ? std::string{}
             : "the units' shares of " + name + " leave it, or leave something";
     }

@@ -137,16 +137,13 @@ TensorId ZooBuilder::meanSquare(TensorId x, const std::string &name)
 TensorId ZooBuilder::meanLoss(TensorId logits, TensorId labels, ClassesStand classes)
 {
     const auto inside = scope("loss");
-    const Shape in = shape(logits);
-    if (in.empty())
+    const std::size_t rank = shape(logits).size();
+    if (rank == 0)
         return {};
-    const std::int64_t items = elementCount(in) / in.back();
-    if (in.size() > 2 && classes == ClassesStand::Last) {
-        logits = reshape(logits, {items, in.back()}, "logits");
-        labels = reshape(labels, {items}, "labels");
-    }
-    const auto statistics = add(OperatorKind::ClassStatistics, {logits, labels},
-        attributesOf({{"ignore_index", kIgnoredLabel}}), "statistics");
+    Attributes attributes = attributesOf({{"ignore_index", kIgnoredLabel}});
+    if (rank > 2 && classes == ClassesStand::Last)
+        attributes.set("axis", static_cast<std::int64_t>(rank) - 1);
+    const auto statistics = add(OperatorKind::ClassStatistics, {logits, labels}, attributes, "statistics");
     const TensorId sum = one(OperatorKind::ClassLoss, {statistics[0], statistics[1], labels},
         attributesOf({{"reduction", "sum"}, {"ignore_index", kIgnoredLabel}}), "cross_entropy");
     const TensorId count =

@@ -265,11 +265,12 @@ Result<void> checkCut(
             "give one size per part");
     }
     std::int64_t total = 0;
+    const std::int64_t least = split.over == SplitOver::Units ? 0 : 1; // of what is padded, some get nothing
     for (const std::int64_t size : split.sizes) {
-        if (size < 1 || size > whole) {
+        if (size < least || size > whole) {
             return illegal(op, dimension.name,
-                "a part of '" + dimension.name + "' has size " + std::to_string(size) + ", expected 1 to "
-                    + std::to_string(whole),
+                "a part of '" + dimension.name + "' has size " + std::to_string(size) + ", expected "
+                    + std::to_string(least) + " to " + std::to_string(whole),
                 "");
         }
         total += size;
@@ -433,7 +434,7 @@ Result<void> checkPartition(const Operator &op, const Partition &partition, cons
             continue;
         }
         TRY_VOID(checkCut(op, split, whole, parts));
-        if (parts.front() < 1)
+        if (parts.back() < 1)
             return illegal(op, dimension.name, "'" + dimension.name + "' has no elements to cut", "");
         const Window *window = findWindow(annotation, split.dimension);
         if (window && split.parts > 1 && parts.front() < fewestWindows(*window, dimension.size))

@@ -37,7 +37,8 @@ struct Split {
     SplitKind kind = SplitKind::Replicate;
     std::int32_t dimension = -1; ///< Index into the annotation's dimensions, for SplitKind::Dimension.
     std::int32_t parts = 1;
-    std::vector<std::int64_t> sizes{}; ///< Extents of uneven parts; empty means equal parts.
+    /// Extents of uneven parts; empty means equal parts. Over units, some may be 0.
+    std::vector<std::int64_t> sizes{};
     std::string axis{}; ///< Name of the mesh axis it runs over; may be empty.
     SplitOver over = SplitOver::Devices;
     friend auto operator<=>(const Split &, const Split &) = default;

@@ -1,6 +1,7 @@
 #include "engine/graph/dimensions/dimension_meaning.h"
 
 #include "engine/graph/annotation/annotation_builder.h"
+#include "engine/graph/operators/class_axis.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -404,8 +405,8 @@ void DimensionNamer::nameEmbeddingsAndLosses()
         const Operator &op = at(id);
         if (op.kind == OperatorKind::CrossEntropy || op.kind == OperatorKind::NegativeLogLikelihood
             || op.kind == OperatorKind::ClassStatistics)
-            losses.push_back(
-                m_flow.at(op.inputs[0], graph().at(op.inputs[0]).type.shape.size() == 1 ? 0 : 1));
+            losses.push_back(m_flow.at(
+                op.inputs[0], classAxis(op.attributes, graph().at(op.inputs[0]).type.shape.size())));
     }
     const auto isLoss = [&](Node rows) {
         return std::any_of(losses.begin(), losses.end(),

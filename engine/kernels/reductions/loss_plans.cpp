@@ -1,5 +1,6 @@
 #include "engine/kernels/reductions/loss_plans.h"
 
+#include "engine/graph/operators/class_axis.h"
 #include "engine/kernels/kernel_call.h"
 
 #include <limits>
@@ -8,15 +9,14 @@ namespace planloom {
 
 namespace {
 
-/// Logits are [n c ..], or [c] with a single label.
-std::size_t classAxis(const Buffer &logits)
+std::size_t classAxisOf(const KernelCall &call, const Buffer &logits)
 {
-    return logits.shape.size() == 1 ? 0 : 1;
+    return classAxis(call.op->attributes, logits.shape.size());
 }
 
-AxisView classView(const Buffer &logits)
+AxisView classView(const KernelCall &call, const Buffer &logits)
 {
-    return axisView(logits.shape, static_cast<std::int64_t>(classAxis(logits)));
+    return axisView(logits.shape, static_cast<std::int64_t>(classAxisOf(call, logits)));
 }
 
 bool isSum(const KernelCall &call)
@@ -54,7 +54,7 @@ Planned<LossPlan> planLoss(const KernelCall &call)
             call, forward ? "its logits or its labels" : "a gradient, its logits or its labels");
     if (!forward && plan.dy == nullptr)
         return missingSlot(call, "a gradient, its logits or its labels");
-    plan.view = classView(forward ? *plan.x : *plan.made);
+    plan.view = classView(call, forward ? *plan.x : *plan.made);
     return withLabels(call, plan);
 }
 
@@ -84,9 +84,10 @@ Planned<ClassStatisticsPlan> planClassStatistics(const KernelCall &call)
             return missingSlot(call, "its logits, its labels or their log-sum-exp");
     }
     const Buffer &wide = plan.dx != nullptr ? *plan.dx : *plan.x;
-    plan.view = classView(wide);
-    plan.classes = wholeExtent(wide, classAxis(wide));
-    plan.first = firstOf(wide, classAxis(wide));
+    const std::size_t axis = classAxisOf(call, wide);
+    plan.view = classView(call, wide);
+    plan.classes = wholeExtent(wide, axis);
+    plan.first = firstOf(wide, axis);
     return withLabels(call, plan);
 }
 

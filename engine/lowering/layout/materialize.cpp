@@ -402,14 +402,29 @@ bool Materializer::isGatheredAgain(TensorId tensor, const Available &copy, std::
 std::vector<std::int32_t> Materializer::gather(TensorId tensor, std::vector<Holding> pieces,
     const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep)
 {
-    const Task task{.tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
-    Made made{.block = block, .raw = std::move(pieces)};
     std::vector<std::int32_t> buffers;
-    for (const Holding &holding : convert(made, needs, task)) {
+    for (const Holding &holding : bringFrom(tensor, std::move(pieces), needs, type, block, op)) {
         gathered(tensor, holding, block, keep);
         buffers.push_back(holding.buffer);
     }
     return buffers;
+}
+
+std::vector<Holding> Materializer::bring(TensorId tensor, std::vector<Holding> pieces,
+    const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
+{
+    std::vector<Holding> holdings = bringFrom(tensor, std::move(pieces), needs, type, block, op);
+    for (const Holding &holding : holdings)
+        available(tensor, holding, block);
+    return holdings;
+}
+
+std::vector<Holding> Materializer::bringFrom(TensorId tensor, std::vector<Holding> pieces,
+    const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op)
+{
+    const Task task{.tensor = tensor, .op = op, .block = block, .dataType = type, .whole = wholeBox(tensor)};
+    Made made{.block = block, .raw = std::move(pieces)};
+    return convert(made, needs, task);
 }
 
 void Materializer::gathered(TensorId tensor, Holding holding, std::int32_t block, bool keep)

@@ -71,7 +71,10 @@ public:
     /// the backward pass of a forward block's stage.
     std::vector<std::int32_t> gather(TensorId tensor, std::vector<Holding> pieces,
         const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op, bool keep);
-    /// The same for a copy that was gathered by others.
+    /// The same, which whoever comes later may read, as long as it is there.
+    std::vector<Holding> bring(TensorId tensor, std::vector<Holding> pieces, const std::vector<Need> &needs,
+        DataType type, std::int32_t block, OperatorId op);
+    /// The same as `gather` for a copy that was gathered by others.
     void gathered(TensorId tensor, Holding holding, std::int32_t block, bool keep);
     /// Whether `block` has all of `needs` at hand, in one buffer each.
     bool holds(TensorId tensor, const std::vector<Need> &needs, DataType type, std::int32_t block) const;
@@ -150,6 +153,8 @@ private:
 
     class Delivery;
 
+    std::vector<Holding> bringFrom(TensorId tensor, std::vector<Holding> pieces,
+        const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
     IndexMask wholeBox(TensorId tensor) const;
     bool perMicroBatch(std::int32_t block) const;
     std::int32_t newBuffer(const Task &task, DeviceId device, const IndexMask &box,

@@ -1,5 +1,6 @@
 #include "engine/runtime/devices/draw.h"
 
+#include "engine/graph/operators/class_axis.h"
 #include "engine/kernels/elements/narrow_float.h"
 #include "engine/runtime/devices/box_copy.h"
 
@@ -59,7 +60,8 @@ std::int64_t indexExtent(const Graph &graph, const Operator &op, std::size_t slo
     case OperatorKind::CrossEntropy:
     case OperatorKind::NegativeLogLikelihood:
     case OperatorKind::ClassStatistics:
-        return slot == 1 ? extentAt(shapeOfInput(0), 1) : 0;
+        return slot == 1 ? extentAt(shapeOfInput(0), static_cast<std::int64_t>(classAxis(op.attributes, 2)))
+                         : 0;
     case OperatorKind::OneHot:
         return slot == 0 ? op.attributes.integer("depth") : 0;
     case OperatorKind::ReverseSequence:

@@ -100,6 +100,8 @@ inline std::set<std::string> traitsOf(const RandomCase &made, const RandomOutcom
         if (const auto *sharding = std::get_if<OptimizerShardingRule>(&row.rule)) {
             if (!sharding->axis.empty())
                 traits.insert("zero over an axis");
+            if (!sharding->moreAxes.empty())
+                traits.insert("zero over several axes");
             if (sharding->parts > 0)
                 traits.insert("zero by a number");
         }

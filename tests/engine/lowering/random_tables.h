@@ -170,9 +170,12 @@ private:
             sharding.keep = m_dice.chance(0.5);
             sharding.prefetch = m_dice.number(0, 2);
         }
-        if (!m_placement.axes().empty() && m_dice.chance(0.6))
+        if (!m_placement.axes().empty() && m_dice.chance(0.6)) {
             sharding.axis = m_dice.of(m_placement.axes()).name;
-        else if (m_dice.chance(0.15))
+            for (const MeshAxis &axis : m_placement.axes())
+                if (axis.name != sharding.axis && m_dice.chance(0.4))
+                    sharding.moreAxes.push_back(axis.name);
+        } else if (m_dice.chance(0.15))
             sharding.parts = m_dice.number(2, 3);
         return sharding;
     }

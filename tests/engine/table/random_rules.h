@@ -254,6 +254,8 @@ template<> struct RandomRule<OptimizerShardingRule> {
         OptimizerShardingRule rule{.stage = random.number(1, 3),
             .axis = random.chance(50) ? random.text() : "",
             .parts = random.chance(50) ? 0 : random.number(1, 8)};
+        for (int more = rule.axis.empty() ? 0 : random.number(0, 2); more > 0; --more)
+            rule.moreAxes.push_back(random.text());
         if (rule.stage == 3) {
             rule.keep = random.chance(50);
             rule.prefetch = random.number(0, 64);

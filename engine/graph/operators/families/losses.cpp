@@ -1,5 +1,6 @@
 // Losses, and what they are made of.
 
+#include "engine/graph/operators/class_axis.h"
 #include "engine/graph/operators/kind_entry.h"
 
 namespace planloom {
@@ -24,9 +25,9 @@ TypesOutcome inferCountValid(const InferCall &call)
     return one(call.has(1) ? call.type(1).dataType : DataType::Float32, {});
 }
 
-std::size_t classAxisOf(const Shape &logits)
+template<typename Call> std::size_t classAxisOf(const Call &call)
 {
-    return logits.size() == 1 ? 0 : 1;
+    return classAxis(call.attributes, call.in(0).size());
 }
 
 /// The shape of the logits without their classes, which the labels have.
@@ -37,8 +38,10 @@ Result<Shape> itemsOf(const InferCall &call)
         return call.misfit(0, "floating logits with a class dimension");
     if (!isIndexType(call.type(1).dataType))
         return call.misfit(1, "int32 or int64 labels");
+    if (classAxisOf(call) >= logits.size())
+        return call.badAttribute("axis", "a dimension of the logits");
     Shape items = logits;
-    items.erase(items.begin() + static_cast<std::ptrdiff_t>(classAxisOf(logits)));
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(classAxisOf(call)));
     if (call.in(1) != items)
         return call.misfit(1, toString(items) + ", the shape of the logits without their classes");
     return items;
@@ -53,7 +56,7 @@ TypesOutcome inferClassStatistics(const InferCall &call)
 TypesOutcome inferLoss(const InferCall &call)
 {
     TRY(const Shape items, itemsOf(call));
-    const Shape classes{call.in(0)[classAxisOf(call.in(0))]};
+    const Shape classes{call.in(0)[classAxisOf(call)]};
     if (call.has(2) && call.in(2) != classes)
         return call.misfit(2, "one weight per class, " + toString(classes));
     return typesOfLoss(call, items);
@@ -89,7 +92,7 @@ DimensionList itemIdentifiers(AnnotationBuilder &builder, const Shape &labels, D
 DimensionList withClasses(
     const AnnotateCall &call, AnnotationBuilder &builder, const DimensionList &items, DimensionMark classes)
 {
-    const std::size_t axis = classAxisOf(call.in(0));
+    const std::size_t axis = classAxisOf(call);
     DimensionList logits = items;
     logits.insert(
         logits.begin() + static_cast<std::ptrdiff_t>(axis), builder.named("c", call.in(0)[axis], classes));
@@ -124,7 +127,7 @@ std::string annotateLoss(const AnnotateCall &call, AnnotationBuilder &builder)
     const DimensionList labels = itemIdentifiers(builder, call.in(1), sum ? kReduce : DimensionMark::Spatial);
     if (call.inRank(0) == 0)
         return std::string(nameOf(call.kind)) + " needs logits with a class dimension";
-    if (classAxisOf(call.in(0)) > labels.size())
+    if (classAxisOf(call) > labels.size())
         return std::string(nameOf(call.kind)) + "'s labels have too few dimensions";
     builder.input(0, withClasses(call, builder, labels, kFrozen));
     builder.input(1, labels);

@@ -40,7 +40,7 @@ bool stageInJson(RuleForm &form, OptimizerShardingRule &rule)
     std::string when = "solver";
     form.name("when", when, {});
     bool isAlone = when == "solver";
-    for (const char *other : {"stage", "axis", "parts", "keep", "prefetch"})
+    for (const char *other : {"stage", "axis", "and", "parts", "keep", "prefetch"})
         isAlone = isAlone && !form.holds(other, false);
     if (!isAlone)
         form.expected("when", "solver, and nothing beside it");
@@ -48,6 +48,22 @@ bool stageInJson(RuleForm &form, OptimizerShardingRule &rule)
 }
 
 } // namespace
+
+bool sharesOver(const OptimizerShardingRule &rule, const std::string &axis)
+{
+    return rule.axis == axis
+        || std::find(rule.moreAxes.begin(), rule.moreAxes.end(), axis) != rule.moreAxes.end();
+}
+
+OptimizerShardingRule withoutAxis(OptimizerShardingRule rule, const std::string &axis)
+{
+    std::erase(rule.moreAxes, axis);
+    if (rule.axis == axis) {
+        rule.axis = rule.moreAxes.empty() ? std::string{} : rule.moreAxes.front();
+        std::erase(rule.moreAxes, rule.axis);
+    }
+    return rule;
+}
 
 const char *RuleTraits<OptimizerShardingRule>::wordOf(const OptimizerShardingRule &rule)
 {
@@ -64,6 +80,15 @@ void RuleTraits<OptimizerShardingRule>::describe(RuleForm &form, OptimizerShardi
     if (rule.stage > 0 || !form.isText()) {
         if (form.has("over", "axis", !rule.axis.empty()))
             form.axis(rule.axis);
+        if (form.has("and", "and", !rule.moreAxes.empty()))
+            form.list(
+                "and", rule.moreAxes,
+                [](RuleForm &part, std::string &axis) { part.name({}, axis, "the name of a mesh axis"); },
+                [&](const std::string &, const std::string *next) {
+                    return form.takes("and", next != nullptr);
+                });
+        if (rule.axis.empty() && !rule.moreAxes.empty())
+            form.expected("and", "an axis before another one");
         form.numberAfter("by", "parts", rule.parts, {"a number of parts", 1});
     }
     if (rule.stage < 3 && form.isText())
@@ -82,10 +107,15 @@ void RuleTraits<OptimizerShardingRule>::describe(RuleForm &form, OptimizerShardi
 Result<void> RuleMeaning<OptimizerShardingRule>::check(
     const RowSetting &setting, const OptimizerShardingRule &rule)
 {
-    if (!rule.axis.empty() && !findAxis(setting.mesh, rule.axis)) {
-        return Error{ErrorCode::InvalidInput, "the mesh has no axis '" + rule.axis + "'",
-            noSuchAxisAdvice(setting.mesh, rule.axis), ""};
-    }
+    const auto checkAxis = [&setting](const std::string &axis) -> Result<void> {
+        if (axis.empty() || findAxis(setting.mesh, axis))
+            return {};
+        return Error{ErrorCode::InvalidInput, "the mesh has no axis '" + axis + "'",
+            noSuchAxisAdvice(setting.mesh, axis), ""};
+    };
+    TRY_VOID(checkAxis(rule.axis));
+    for (const std::string &axis : rule.moreAxes)
+        TRY_VOID(checkAxis(axis));
     return {};
 }
 

@@ -2,6 +2,10 @@
 
 #include "engine/table/kinds/rule_traits.h"
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 namespace planloom {
 
 /// Stage 0: every replica keeps and updates all of its weights. Else: cuts the optimizer step and state of
@@ -13,12 +17,20 @@ struct OptimizerShardingRule {
     std::int32_t stage = 1; ///< 0 to 3.
     std::string axis{}; ///< The replicas along this mesh axis; empty takes all of them, or, where whole
                         ///< replicas are scale units, these.
+    /// With an axis: further ones, along which a weight's replicas share as one group with those. An axis
+    /// along which a weight has none, as the experts' own, counts for nothing.
+    std::vector<std::string> moreAxes{};
     std::int32_t parts = 0; ///< Without an axis: into how many; 0 is the number of replicas.
     bool keep = false; ///< Stage 3: what the forward pass gathered is kept for the backward pass.
     std::int32_t prefetch = 1; ///< Stage 3: layers whose weights are gathered ahead of the one that runs.
     bool chosen = false; ///< As the search finds best; as without a row where nothing is searched.
     friend bool operator==(const OptimizerShardingRule &, const OptimizerShardingRule &) = default;
 };
+
+/// Whether replicas along `axis` share what the row is about.
+bool sharesOver(const OptimizerShardingRule &rule, const std::string &axis);
+/// The row without an axis: of the others, the first takes its place; none may be left.
+OptimizerShardingRule withoutAxis(OptimizerShardingRule rule, const std::string &axis);
 
 template<> struct RuleTraits<OptimizerShardingRule> {
     static constexpr std::array words{"zero1", "zero2", "zero3", "zero0", "zero"};
