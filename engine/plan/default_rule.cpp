@@ -147,6 +147,33 @@ Split DefaultRule::byDefault(
     return whole;
 }
 
+namespace {
+
+/// The devices of the parts over a domain's axes: of an axis that is cut into twice as many parts as it has
+/// devices, the first and the last part are on the first one, and so on (`SplitStep::zigzag`).
+std::vector<DeviceId> inZigzags(const Domain &domain, const std::vector<Split> &splits)
+{
+    std::vector<DeviceId> devices = domain.devices;
+    std::size_t inner = devices.size();
+    for (std::size_t a = 0; a < domain.axes.size(); ++a) {
+        const auto size = static_cast<std::size_t>(domain.axes[a].size);
+        inner /= size;
+        if (splits[a].parts != 2 * domain.axes[a].size)
+            continue;
+        std::vector<DeviceId> all;
+        for (std::size_t begin = 0; begin < devices.size(); begin += size * inner)
+            for (std::size_t part = 0; part < 2 * size; ++part) {
+                const auto from = devices.begin()
+                    + static_cast<std::ptrdiff_t>(begin + std::min(part, 2 * size - 1 - part) * inner);
+                all.insert(all.end(), from, from + static_cast<std::ptrdiff_t>(inner));
+            }
+        devices = std::move(all);
+    }
+    return devices;
+}
+
+} // namespace
+
 void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
     const OperatorBinding &binding = m_draft.bindingOf(op);
@@ -179,6 +206,8 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
         } else {
             m_isFree.push_back(true);
             m_splits.push_back(byDefault(op, axis, taken, decision.why));
+            if (m_splits.back().kind == SplitKind::Replicate)
+                m_splits.back().parts = axis.size; // one on each device, however a leader's parts lie
             taken.push_back(m_splits.back());
         }
     }
@@ -190,8 +219,8 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
         }
     }
     keepToParts(op, domain, within);
+    devices = repeated(inZigzags(domain, m_splits), inner);
     m_splits.insert(m_splits.end(), within.begin(), within.end());
-    devices = repeated(domain.devices, inner);
 }
 
 /// Steps dealt out to a list of devices: as many, several parts per device, or replicas.

@@ -1,7 +1,6 @@
 #include "engine/search/search_space.h"
 
 #include "engine/base/words.h"
-#include "engine/plan/optimizer_rule.h"
 #include "engine/search/memory/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/mesh_axes.h"
@@ -407,6 +406,11 @@ std::optional<std::string> nothingToSearch(const Model &model, const ConstraintT
         return "there is no model";
     if (hasRow<LanesRule>(rows) || hasRow<SliceRule>(rows) || hasRow<WeightVersionsRule>(rows))
         return "rows ask for lanes, slices or older weights, which the search does not price";
+    for (const Row &row : rows.rows)
+        if (const auto *split = std::get_if<OpTransRule>(&row.rule); split && row.enabled
+            && std::any_of(
+                split->steps.begin(), split->steps.end(), [](const SplitStep &step) { return step.zigzag; }))
+            return "rows cut in zigzags, which the search does not price";
     if (const MeshRule *mesh = meshOf(rows)) {
         std::array<std::vector<std::int32_t>, 3> roles; // sizes
         for (const MeshAxis &axis : mesh->axes)

@@ -163,9 +163,10 @@ Result<Split> splitOf(const RowSetting &setting, OperatorId op, const SplitStep 
                                      : "the mesh has no axis '" + step.axis + "'",
                 noSuchAxisAdvice(setting.mesh, step.axis), "mesh"};
         }
+        const std::int32_t parts = step.zigzag && axis->size > 1 ? 2 * axis->size : axis->size;
         if (split.parts == 0)
-            split.parts = axis->size;
-        if (split.parts != axis->size) {
+            split.parts = parts;
+        if (split.parts != parts) {
             return Error{ErrorCode::InvalidInput,
                 counted(split.parts, "part") + " over mesh axis '" + step.axis + "', which has "
                     + counted(axis->size, "device"),

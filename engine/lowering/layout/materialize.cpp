@@ -268,7 +268,35 @@ std::optional<std::vector<Holding>> Materializer::convertByProducers(
 
 std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &needs, const Task &task)
 {
+    std::vector<Holding> result;
+    if (auto rounds = convertInRounds(made.raw, needs, task))
+        result = *std::move(rounds);
+    else
+        result = convertMerged(made, needs, task);
+    // Back to what was asked for, in its order.
+    std::unordered_map<std::int32_t, std::vector<Holding>> resultOf; // by device
+    for (Holding &h : result)
+        resultOf[h.device.index].push_back(std::move(h));
+    std::vector<Holding> ordered;
+    for (const Need &need : needs) {
+        auto &own = resultOf[need.device.index];
+        const auto it =
+            std::find_if(own.begin(), own.end(), [&](const Holding &h) { return contains(h.box, need.box); });
+        assert(it != own.end());
+        const bool cut = it->box != need.box;
+        ordered.push_back(select(*it, need.box, task));
+        if (cut)
+            own.push_back(ordered.back());
+    }
+    return ordered;
+}
+
+/// What each device made itself is joined first.
+std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<Need> &needs, const Task &task)
+{
     const std::vector<Holding> merged = merge(made, task);
+    if (auto rounds = convertInRounds(merged, needs, task))
+        return *std::move(rounds);
     // Several boxes on one device are asked for as one where they tile.
     std::vector<Need> joined;
     std::vector<std::pair<DeviceId, std::vector<IndexMask>>> asked; // in the order of asking
@@ -313,22 +341,7 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
         for (std::size_t i = 0; i < joined.size(); ++i)
             result.push_back(concat(pieces[i], joined[i].box, task));
     }
-    // Back to what was asked for, in its order.
-    std::unordered_map<std::int32_t, std::vector<Holding>> resultOf; // by device
-    for (Holding &h : result)
-        resultOf[h.device.index].push_back(std::move(h));
-    std::vector<Holding> ordered;
-    for (const Need &need : needs) {
-        auto &own = resultOf[need.device.index];
-        const auto it =
-            std::find_if(own.begin(), own.end(), [&](const Holding &h) { return contains(h.box, need.box); });
-        assert(it != own.end());
-        const bool cut = it->box != need.box;
-        ordered.push_back(select(*it, need.box, task));
-        if (cut)
-            own.push_back(ordered.back());
-    }
-    return ordered;
+    return result;
 }
 
 /// Slices, one per micro-batch, of a value that is computed once per step: the device gets all micro-batches'

@@ -163,6 +163,9 @@ private:
 
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
+    std::vector<Holding> convertMerged(Made &made, const std::vector<Need> &needs, const Task &task);
+    std::optional<std::vector<Holding>> convertInRounds(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertByProducers(
         Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertWithin(

@@ -59,7 +59,7 @@ Split splitFromJson(const PlanValue &item, const Operator &op)
     if (split.kind == SplitKind::Dimension)
         split.dimension = item.at("dimension").index(op.annotation.dimensions.size());
     if (const auto sizes = item.find("sizes"))
-        split.sizes = sizes->integers<std::int64_t>(1, kMostSize);
+        split.sizes = sizes->integers<std::int64_t>(0, kMostSize);
     if (const auto axis = item.find("axis"))
         split.axis = axis->text();
     if (const auto over = item.find("over")) {

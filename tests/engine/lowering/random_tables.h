@@ -49,6 +49,7 @@ public:
         drawLimit();
         drawAttention();
         drawRing();
+        drawZigzag();
         drawOffload();
         drawOverlap();
         drawPreferences();
@@ -339,6 +340,20 @@ private:
                     .sizes = {},
                     .axis = axis}}});
         add(attentions, RingRule{axis});
+    }
+
+    /// The whole sequence over an axis, its first and last part on one device.
+    void drawZigzag()
+    {
+        if (m_placement.axes().empty() || !m_dice.chance(0.1))
+            return;
+        add(selectAll(),
+            OpTransRule{{{.kind = SplitKind::Dimension,
+                .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
+                .parts = 0,
+                .sizes = {},
+                .axis = m_dice.of(m_placement.axes()).name,
+                .zigzag = true}}});
     }
 
     void drawWeightVersions()

@@ -1,6 +1,7 @@
 // What replicas cut among themselves (ZeRO, arXiv:1910.02054): any number of scale units, and devices of a
 // unit beside them as one group.
 
+#include "engine/lowering/program/execution_plan_json.h"
 #include "engine/plan/complete.h"
 #include "tests/engine/runtime/like_the_model.h"
 
@@ -45,8 +46,9 @@ TEST_P(SharedUpdates, AnyNumberOfUnitsSharesThemOut)
     const auto &[stage, replicas, precision] = GetParam();
     const GraphSnapshot graph = trainingStep(kSharedGpt);
     // Of 20 samples: 5 and 20 replicas divide the batch and no dimension of a weight.
-    const std::string rows = "mesh dp=" + std::to_string(replicas) + "\nsplit all : batch over dp\nprecision all : "
-        + precision + "\nzero" + std::to_string(stage) + " weight:* over dp\n";
+    const std::string rows = "mesh dp=" + std::to_string(replicas)
+        + "\nsplit all : batch over dp\nprecision all : " + precision + "\nzero" + std::to_string(stage)
+        + " weight:* over dp\n";
     Plan decided;
     const auto plan = loweredInUnits(graph, rows, replicas, &decided);
     ASSERT_TRUE(plan) << describe(plan.error());
@@ -54,12 +56,16 @@ TEST_P(SharedUpdates, AnyNumberOfUnitsSharesThemOut)
     const auto whole = loweredInUnits(graph, "precision all : " + precision, 1);
     ASSERT_TRUE(whole) << describe(whole.error());
     // Padded: of a dimension of 16, 5 replicas keep 4 each, and 20 of one of 48 keep 3: a quarter more.
-    EXPECT_LE(static_cast<double>(stateBytes(*plan, 0)), 1.26 * static_cast<double>(stateBytes(*whole, 0)) / replicas);
+    EXPECT_LE(static_cast<double>(stateBytes(*plan, 0)),
+        1.26 * static_cast<double>(stateBytes(*whole, 0)) / replicas);
     for (std::size_t o = 0; o < graph->operators.size(); ++o) {
         if (graph->operators[o].kind != OperatorKind::AdamWStep)
             continue;
         EXPECT_EQ(unitParts(decided.decisions[o].partition), replicas) << graph->operators[o].name;
     }
+    const auto read = executionPlanFromJson(toJson(*plan));
+    ASSERT_TRUE(read) << describe(read.error());
+    EXPECT_EQ(toJson(*read), toJson(*plan));
     expectLikeTheModel(graph, *plan, "precision all : " + precision);
 }
 

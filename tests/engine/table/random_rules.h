@@ -84,6 +84,8 @@ template<> struct RandomRule<OpTransRule> {
         } else if (made.axis.empty() || random.chance(50)) {
             made.parts = random.number(1, 64);
         }
+        made.zigzag = made.kind == SplitKind::Dimension && !made.axis.empty() && made.sizes.empty()
+            && random.chance(30);
         return made;
     }
     static OpTransRule make(RandomValues &random)

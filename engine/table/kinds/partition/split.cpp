@@ -20,7 +20,7 @@ const char *wordOf(SplitKind kind)
     return kWords[static_cast<std::size_t>(kind)];
 }
 
-/// "[by N | into N,N,..] [over AXIS]"
+/// "[by N | into N,N,..] [over AXIS [zigzag]]"
 void describeAmount(RuleForm &form, SplitStep &step)
 {
     const bool cuts = step.kind == SplitKind::Dimension;
@@ -38,6 +38,8 @@ void describeAmount(RuleForm &form, SplitStep &step)
         form.numberAfter("by", "parts", step.parts, {"a number of parts", 1});
     if (form.has("over", "axis", !step.axis.empty()))
         form.axis(step.axis);
+    if (cuts && !step.axis.empty() && !isUneven)
+        form.flag("zigzag", step.zigzag);
     if (step.parts == 0 && step.sizes.empty() && step.axis.empty())
         form.expected({},
             !form.isText() ? "parts, sizes or an axis"

@@ -15,6 +15,9 @@ struct SplitStep {
     std::int32_t parts = 0; ///< 0 takes the size of `axis`, or the number of `sizes`.
     std::vector<std::int64_t> sizes{}; ///< Of uneven parts; empty means equal parts. Dimension only.
     std::string axis{}; ///< The mesh axis it runs over; may be empty.
+    /// Over an axis of n devices: into 2n parts, of which device i has parts i and 2n - 1 - i. So each has as
+    /// much to do where later parts have more, as of a sequence under a causal mask. Dimension only.
+    bool zigzag = false;
     friend bool operator==(const SplitStep &, const SplitStep &) = default;
 };
 
