@@ -20,8 +20,8 @@ std::optional<ByDevice<Each>> byDeviceAndBox(const std::vector<Each> &all, const
     ByDevice<Each> sorted;
     for (const Each &each : all) {
         auto &own = sorted[each.device];
-        const auto place = std::lower_bound(own.begin(), own.end(), each,
-            [](const Each &a, const Each &b) { return a.box < b.box; });
+        const auto place = std::lower_bound(
+            own.begin(), own.end(), each, [](const Each &a, const Each &b) { return a.box < b.box; });
         if (place != own.end() && place->box == each.box) {
             if (!same(*place, each))
                 return std::nullopt;
@@ -78,8 +78,8 @@ std::optional<std::vector<Holding>> Materializer::convertInRounds(
 {
     if (!anyHasSeveral(from) && !anyHasSeveral(needs))
         return std::nullopt;
-    const auto held = byDeviceAndBox(
-        from, [](const Holding &a, const Holding &b) { return a.summands == b.summands; });
+    const auto held =
+        byDeviceAndBox(from, [](const Holding &a, const Holding &b) { return a.summands == b.summands; });
     const auto wanted = byDeviceAndBox(needs, [](const Need &, const Need &) { return true; });
     if (!held || !wanted || held->empty()
         || !std::equal(held->begin(), held->end(), wanted->begin(), wanted->end(),

@@ -376,7 +376,7 @@ bool damageAnInput(ExecutionPlan &plan, std::mt19937 &random)
             continue;
         const BufferInfo &a = program.buffers[static_cast<std::size_t>(old)];
         const BufferInfo &b = program.buffers[static_cast<std::size_t>(other)];
-        if (shapeOf(a.index) != shapeOf(b.index) || a.dataType != b.dataType || a.place != b.place
+        if (a.index != b.index || a.dataType != b.dataType || a.place != b.place
             || a.perMicroBatch != b.perMicroBatch || isFloating(a.dataType) == false)
             continue;
         instruction.inputs[slot] = other;

@@ -33,11 +33,11 @@ TEST_P(Zigzags, RunLikeTheModel)
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, Zigzags,
-    testing::Values(
-        ZigzagCase{"Alone", kZigzagGpt, "mesh cp=2\nsplit all : sequence over cp zigzag", 2},
+    testing::Values(ZigzagCase{"Alone", kZigzagGpt, "mesh cp=2\nsplit all : sequence over cp zigzag", 2},
         ZigzagCase{"OfThree", kZigzagLlama, "mesh cp=3\nsplit all : sequence over cp zigzag", 3},
         ZigzagCase{"InsideReplicas", kZigzagLlama,
-            "mesh dp=2 cp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit all : sequence over cp zigzag\n"
+            "mesh dp=2 cp=2\nmicro-batches 2\nsplit all : batch over dp\nsplit all : sequence over cp "
+            "zigzag\n"
             "zero1 weight:* over dp and cp",
             4},
         ZigzagCase{"AroundTensors", kZigzagGpt,
