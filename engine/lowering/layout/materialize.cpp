@@ -269,7 +269,7 @@ std::optional<std::vector<Holding>> Materializer::convertByProducers(
 std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &needs, const Task &task)
 {
     std::vector<Holding> result;
-    if (auto rounds = convertInRounds(made.raw, needs, task))
+    if (auto rounds = convertInRounds(made.raw, needs, task, &made))
         result = *std::move(rounds);
     else
         result = convertMerged(made, needs, task);
@@ -295,7 +295,7 @@ std::vector<Holding> Materializer::convert(Made &made, const std::vector<Need> &
 std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<Need> &needs, const Task &task)
 {
     const std::vector<Holding> merged = merge(made, task);
-    if (auto rounds = convertInRounds(merged, needs, task))
+    if (auto rounds = convertInRounds(merged, needs, task, nullptr))
         return *std::move(rounds);
     // Several boxes on one device are asked for as one where they tile.
     std::vector<Need> joined;

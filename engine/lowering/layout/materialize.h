@@ -165,7 +165,7 @@ private:
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
     std::vector<Holding> convertMerged(Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertInRounds(
-        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task, Made *raw);
     std::optional<std::vector<Holding>> convertByProducers(
         Made &made, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertWithin(

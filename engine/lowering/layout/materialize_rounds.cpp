@@ -72,14 +72,15 @@ template<typename Each> bool lieApart(const ByDevice<Each> &all)
 /// layout, then those that come second, and so on: of a sequence in zigzags, the chunks of its first half lie
 /// in the order of the devices, those of the second the other way round. What is wanted as one box is put
 /// together, and what is held as one is cut.
+/// @param raw  whose `raw` is `from`; null: it is in the task's type
 /// @return nothing where one of the rounds is no layout, or boxes lie side by side
 std::optional<std::vector<Holding>> Materializer::convertInRounds(
-    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task, Made *raw)
 {
     if (!anyHasSeveral(from) && !anyHasSeveral(needs))
         return std::nullopt;
-    const auto held =
-        byDeviceAndBox(from, [](const Holding &a, const Holding &b) { return a.summands == b.summands; });
+    const auto sameSummands = [](const Holding &a, const Holding &b) { return a.summands == b.summands; };
+    auto held = byDeviceAndBox(from, sameSummands);
     const auto wanted = byDeviceAndBox(needs, [](const Need &, const Need &) { return true; });
     if (!held || !wanted || held->empty()
         || !std::equal(held->begin(), held->end(), wanted->begin(), wanted->end(),
@@ -130,13 +131,14 @@ std::optional<std::vector<Holding>> Materializer::convertInRounds(
     for (const auto &[device, own] : covered)
         if (wants == 1 && tiledBox(boxesOf(own)) != wanted->at(device).front().box)
             return std::nullopt;
+    if (raw) // in the task's type, now that it is sure
+        held = byDeviceAndBox(castRaw(*raw, task), sameSummands);
     ByDevice<Holding> pieces;
+    std::size_t number = 0;
     for (Round &round : planned) {
-        std::size_t next = 0;
-        for (const auto &[device, own] : *held) {
-            Holding &each = round.held[next++];
-            each = holds > 1 ? each : select(own.front(), IndexMask(each.box), task);
-        }
+        for (Holding &each : round.held)
+            each = select(held->at(each.device)[holds > 1 ? number : 0], IndexMask(each.box), task);
+        ++number;
         for (Holding &piece : along(round.found, round.held, round.task))
             pieces[piece.device].push_back(std::move(piece));
     }
