@@ -5,6 +5,7 @@
 #include "engine/hardware/embedded_profiles.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <map>
 #include <utility>
@@ -32,7 +33,85 @@ Result<Cluster> clusterFromFile(const std::string &path)
     return cluster;
 }
 
+/// Letters and digits in runs, in small letters, without how many there are of it: "8x H100" is "h100".
+std::vector<std::string> wordsOf(std::string_view text)
+{
+    std::vector<std::string> words(1);
+    for (const char c : text) {
+        const auto letter = static_cast<unsigned char>(c);
+        if (std::isalnum(letter) != 0)
+            words.back() += static_cast<char>(std::tolower(letter));
+        else if (!words.back().empty())
+            words.emplace_back();
+    }
+    const auto digits = [](std::string_view word) {
+        return static_cast<std::size_t>(std::find_if(word.begin(), word.end(), [](unsigned char c) {
+            return std::isdigit(c) == 0;
+        }) - word.begin());
+    };
+    for (std::string &word : words) {
+        if (const std::size_t count = digits(word); count > 0 && count < word.size() && word[count] == 'x')
+            word.erase(0, count + 1);
+        const std::size_t times = word.rfind('x'); // "dgxb200x8"
+        if (times != std::string::npos && times > 0 && times + 1 < word.size()
+            && times + 1 + digits(std::string_view(word).substr(times + 1)) == word.size()
+            && std::isdigit(static_cast<unsigned char>(word[times - 1])) != 0)
+            word.erase(times);
+    }
+    std::erase(words, std::string());
+    return words;
+}
+
+bool hasWord(const std::vector<std::string> &words, const std::string &word)
+{
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// A word like "80gb".
+bool isMemory(const std::string &word)
+{
+    return word.size() > 2 && word.ends_with("gb")
+        && std::all_of(word.begin(), word.end() - 2, [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
 } // namespace
+
+std::optional<std::string> profileOfDevice(std::string_view words)
+{
+    std::vector<std::string> said = wordsOf(words);
+    // "80 GB" is one word; "400 Gb/s" is no memory.
+    for (std::size_t w = 1; w < said.size(); ++w)
+        if (said[w] == "gb" && isMemory(said[w - 1] + "gb") && (w + 1 == said.size() || said[w + 1] != "s"))
+            said[w] = said[w - 1] + "gb";
+    std::optional<std::string> best;
+    std::size_t most = 0;
+    for (const EmbeddedProfile &profile : embeddedProfiles()) {
+        const auto cluster = clusterFromJson(profile.json, 1);
+        if (!cluster || !cluster->otherClasses.empty())
+            continue;
+        const DeviceModel &device = cluster->device;
+        std::vector<std::string> names = device.aliases;
+        names.emplace_back(profile.name);
+        names.push_back(device.name);
+        std::vector<std::string> own;
+        for (const std::string &name : names)
+            for (std::string &word : wordsOf(name))
+                own.push_back(std::move(word));
+        // Memory may be said as it is sold or as it is usable, and by its kind.
+        const bool isOther = std::any_of(said.begin(), said.end(),
+            [&](const std::string &word) { return isMemory(word) && !hasWord(own, word); });
+        for (const std::string &name : names) {
+            const std::vector<std::string> wanted = wordsOf(name);
+            const bool all = std::all_of(
+                wanted.begin(), wanted.end(), [&](const std::string &word) { return hasWord(said, word); });
+            if (all && !isOther && wanted.size() > most) {
+                most = wanted.size();
+                best = std::string(profile.name);
+            }
+        }
+    }
+    return best;
+}
 
 Result<std::string> clusterFileText(const std::string &path)
 {

@@ -7,6 +7,7 @@
 #include "engine/graph/shape.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,19 +21,38 @@ struct Sourced {
     friend bool operator==(const Sourced &, const Sourced &) = default;
 };
 
+/// Shares of peak that kernels reach in one number format, 0..1; 0 where they are the device's general ones.
+struct FormatEfficiency {
+    DataType format = DataType::Float16; ///< Float16 is bfloat16's too, Float8E4M3 that of all with 8 bits.
+    Sourced product{};
+    Sourced tile{};
+    Sourced grouped{};
+    Sourced attention{};
+    Sourced attentionBackward{};
+    friend bool operator==(const FormatEfficiency &, const FormatEfficiency &) = default;
+};
+
 /// One kind of device.
 struct DeviceModel {
     std::string name{};
+    std::vector<std::string> aliases{}; ///< What else its users call it: "H100 SXM".
     Sourced float32Flops{}; ///< Peak, FLOP/s, dense.
     Sourced tensorFloat32Flops{};
     Sourced float16Flops{}; ///< Also bfloat16.
     Sourced float64Flops{};
     Sourced float8Flops{}; ///< 0 where the device has no such units; files may leave it out.
     Sourced productEfficiency{}; ///< Achieved share of peak on large products, 0..1.
+    /// Achieved share of its part of the peak that a multiprocessor reaches while many others have nothing to
+    /// do, so that the board's power allows for more than of all; 0 is `productEfficiency`.
+    Sourced tileEfficiency{};
+    Sourced groupedEfficiency{}; ///< Of many products at once, as of experts; 0 is `productEfficiency`.
     Sourced multiprocessors{}; ///< That share the tiles of a product out; 0 if products have no tiles.
     /// Achieved share of peak of attention whose scores stay on the chip, 0..1; 0 is `productEfficiency`.
     Sourced attentionEfficiency{};
     Sourced attentionBackwardEfficiency{};
+    Sourced
+        attentionKeysLost{}; ///< Keys of a causal sequence that its start costs; 0: see `kernel_cost.cpp`.
+    std::vector<FormatEfficiency> formats{}; ///< Each format at most once.
     Sourced memory{}; ///< Bytes.
     Sourced memoryBandwidth{}; ///< Bytes/s.
     Sourced memoryEfficiency{}; ///< Achieved share of it, 0..1.
@@ -69,6 +89,14 @@ struct Interconnect {
     Sourced intraBandwidth{}; ///< Bytes/s per device and direction, as NCCL's graph search would find it.
     Sourced intraChannels{};
     Sourced intraLatency{}; ///< Seconds per hop (send/recv).
+    /// Seconds that the first hop of a collective of few bytes takes, and each further one; 0: as NCCL's
+    /// tuning model has them.
+    Sourced startLatency{};
+    Sourced hopLatency{};
+    /// Bytes/s at which a member copies what it has of a collective's result itself; 0: in no time.
+    Sourced ownCopyBandwidth{};
+    Sourced allToAllBandwidth{}; ///< Bytes/s per device and direction; 0: `intraBandwidth`.
+    Sourced allToAllLatency{}; ///< Seconds; 0: `intraLatency`.
     Sourced interBandwidth{}; ///< Bytes/s per node and direction.
     Sourced interLatency{};
     /// Network cards of a node. 0: one for each device, which no other device uses. Fewer than devices are
@@ -177,6 +205,11 @@ Cluster unitOf(Cluster cluster, const ScaleUnits &units);
 /// resources/clusters/*.json. The profiles are compiled in from resources/.
 /// @return NotFound listing the known names; InvalidInput with the JSON pointer of what is wrong
 Result<Cluster> clusterNamed(std::string_view nameOrPath);
+
+/// The compiled-in profile whose devices `words` name, as people and benchmarks write them: "8x H100 SXM",
+/// "gb200", "a100_40gb". That of whose name, aliases or device all words are there, of the most words; of a
+/// device with another memory than is said, none.
+std::optional<std::string> profileOfDevice(std::string_view words);
 
 /// Names of the compiled-in profiles, sorted.
 std::vector<std::string> clusterNames();

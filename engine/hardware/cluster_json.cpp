@@ -29,10 +29,13 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"float64Flops", &DeviceModel::float64Flops, Limit::NonNegative},
     Figure<DeviceModel>{"float8Flops", &DeviceModel::float8Flops, Limit::NonNegative, true},
     Figure<DeviceModel>{"productEfficiency", &DeviceModel::productEfficiency, Limit::Share},
+    Figure<DeviceModel>{"tileEfficiency", &DeviceModel::tileEfficiency, Limit::Share, true},
+    Figure<DeviceModel>{"groupedEfficiency", &DeviceModel::groupedEfficiency, Limit::Share, true},
     Figure<DeviceModel>{"multiprocessors", &DeviceModel::multiprocessors, Limit::Positive, true},
     Figure<DeviceModel>{"attentionEfficiency", &DeviceModel::attentionEfficiency, Limit::Share, true},
     Figure<DeviceModel>{
         "attentionBackwardEfficiency", &DeviceModel::attentionBackwardEfficiency, Limit::Share, true},
+    Figure<DeviceModel>{"attentionKeysLost", &DeviceModel::attentionKeysLost, Limit::Positive, true},
     Figure<DeviceModel>{"memory", &DeviceModel::memory, Limit::Positive},
     Figure<DeviceModel>{"memoryBandwidth", &DeviceModel::memoryBandwidth, Limit::Positive},
     Figure<DeviceModel>{"memoryEfficiency", &DeviceModel::memoryEfficiency, Limit::Share},
@@ -42,11 +45,33 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"hostLatency", &DeviceModel::hostLatency, Limit::NonNegative, true},
 };
 
+constexpr std::array kFormatFigures{
+    Figure<FormatEfficiency>{"product", &FormatEfficiency::product, Limit::Share, true},
+    Figure<FormatEfficiency>{"tile", &FormatEfficiency::tile, Limit::Share, true},
+    Figure<FormatEfficiency>{"grouped", &FormatEfficiency::grouped, Limit::Share, true},
+    Figure<FormatEfficiency>{"attention", &FormatEfficiency::attention, Limit::Share, true},
+    Figure<FormatEfficiency>{"attentionBackward", &FormatEfficiency::attentionBackward, Limit::Share, true},
+};
+
+/// What files call the formats that multipliers have rates of.
+constexpr std::array<std::pair<const char *, DataType>, 5> kFormats{{
+    {"float64", DataType::Float64},
+    {"float32", DataType::Float32},
+    {"tensorFloat32", DataType::TensorFloat32},
+    {"float16", DataType::Float16},
+    {"float8", DataType::Float8E4M3},
+}};
+
 /// Those that a class of devices may have of its own.
 constexpr std::array kLinkFigures{
     Figure<Interconnect>{"intraBandwidth", &Interconnect::intraBandwidth, Limit::Positive},
     Figure<Interconnect>{"intraChannels", &Interconnect::intraChannels, Limit::Positive},
     Figure<Interconnect>{"intraLatency", &Interconnect::intraLatency, Limit::NonNegative},
+    Figure<Interconnect>{"startLatency", &Interconnect::startLatency, Limit::Positive, true},
+    Figure<Interconnect>{"hopLatency", &Interconnect::hopLatency, Limit::Positive, true},
+    Figure<Interconnect>{"ownCopyBandwidth", &Interconnect::ownCopyBandwidth, Limit::Positive, true},
+    Figure<Interconnect>{"allToAllBandwidth", &Interconnect::allToAllBandwidth, Limit::Positive, true},
+    Figure<Interconnect>{"allToAllLatency", &Interconnect::allToAllLatency, Limit::Positive, true},
     Figure<Interconnect>{"interBandwidth", &Interconnect::interBandwidth, Limit::Positive},
     Figure<Interconnect>{"interLatency", &Interconnect::interLatency, Limit::NonNegative},
     Figure<Interconnect>{"interPorts", &Interconnect::interPorts, Limit::Positive, true},
@@ -195,12 +220,39 @@ Result<void> readFigures(ObjectReader &reader, const std::array<Figure<Owner>, N
     return {};
 }
 
+Result<std::vector<FormatEfficiency>> readFormats(const Json &value, const std::string &pointer)
+{
+    TRY(ObjectReader reader, ObjectReader::open(value, pointer));
+    std::vector<FormatEfficiency> formats;
+    for (const auto &[name, format] : kFormats) {
+        const Json *own = reader.find(name);
+        if (!own)
+            continue;
+        TRY(ObjectReader figures, ObjectReader::open(*own, reader.at(name)));
+        FormatEfficiency efficiency{.format = format};
+        TRY_VOID(readFigures(figures, kFormatFigures, efficiency));
+        TRY_VOID(figures.finish());
+        formats.push_back(std::move(efficiency));
+    }
+    TRY_VOID(reader.finish());
+    return formats;
+}
+
 Result<DeviceModel> readDevice(const Json &value, std::string pointer)
 {
     TRY(ObjectReader reader, ObjectReader::open(value, std::move(pointer)));
     DeviceModel device;
     TRY(device.name, reader.text("name"));
+    TRY(const std::vector<const Json *> aliases, reader.list("aliases"));
+    for (std::size_t a = 0; a < aliases.size(); ++a) {
+        if (!aliases[a]->is_string() || aliases[a]->get_ref<const std::string &>().empty())
+            return wrong(reader.at("aliases/" + std::to_string(a)), "expected a text that is not empty");
+        device.aliases.push_back(aliases[a]->get<std::string>());
+    }
     TRY_VOID(readFigures(reader, kDeviceFigures, device));
+    if (const Json *formats = reader.find("formats")) {
+        TRY(device.formats, readFormats(*formats, reader.at("formats")));
+    }
     TRY_VOID(reader.finish());
     return device;
 }
@@ -429,7 +481,16 @@ std::string toJson(const Cluster &cluster)
 {
     const auto deviceJson = [](const DeviceModel &model) {
         nlohmann::json device{{"name", model.name}};
+        if (!model.aliases.empty())
+            device["aliases"] = model.aliases;
         writeFigures(device, kDeviceFigures, model);
+        for (const FormatEfficiency &efficiency : model.formats)
+            for (const auto &[name, format] : kFormats)
+                if (format == efficiency.format) {
+                    nlohmann::json own = nlohmann::json::object();
+                    writeFigures(own, kFormatFigures, efficiency);
+                    device["formats"][name] = std::move(own);
+                }
         return device;
     };
     const auto linksJson = [](const Interconnect &links) {

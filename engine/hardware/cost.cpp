@@ -34,25 +34,39 @@ double sharedMemorySeconds(const Interconnect &links, CollectiveKind kind, doubl
     return phases * links.intraLatency.value + ringBytes(kind, bytes, n) / links.intraBandwidth.value;
 }
 
+double allToAllBandwidth(const Interconnect &links)
+{
+    return links.allToAllBandwidth.value > 0 ? links.allToAllBandwidth.value : links.intraBandwidth.value;
+}
+
+double allToAllLatency(const Interconnect &links, GroupShape shape)
+{
+    if (shape.nodes > 1)
+        return links.interLatency.value + outerLatency(links, shape);
+    return links.allToAllLatency.value > 0 ? links.allToAllLatency.value : links.intraLatency.value;
+}
+
 /// Each member sends its own chunk to every peer at once; what leaves the node takes its share of the
 /// network.
 double allToAllSeconds(const Interconnect &links, double bytes, GroupShape shape)
 {
     const double n = shape.ranks;
+    const double inside = allToAllBandwidth(links);
+    const double own = links.ownCopyBandwidth.value > 0 ? bytes / n / links.ownCopyBandwidth.value : 0;
     if (shape.nodes == 1)
-        return links.intraLatency.value + (n - 1) / n * bytes / links.intraBandwidth.value;
+        return allToAllLatency(links, shape) + (n - 1) / n * bytes / inside + own;
     const double within = (shape.ranksPerNode() - 1) / n * bytes;
     const double across = (n - shape.ranksPerNode()) / n * bytes;
     const double perNode = std::max(shape.ranksPerNode(), 1.0);
     // Each has its part of what the network gives to the members of a node.
     const double share = links.sharesPorts() ? networkShare(links, perNode) / perNode
                                              : links.interBandwidth.value / links.devicesPerNode;
-    double slowest = std::max(within / links.intraBandwidth.value, across / share);
+    double slowest = std::max(within / inside, across / share);
     for (std::size_t level = 0; level < links.outer.size() && shape.outer[level] > 1; ++level) {
         const double here = n / shape.outer[level]; // members in one rack, site ...
         slowest = std::max(slowest, here * (n - here) / n * bytes / links.outer[level].bandwidth.value);
     }
-    return links.interLatency.value + outerLatency(links, shape) + slowest;
+    return allToAllLatency(links, shape) + slowest;
 }
 
 double sendSeconds(const Interconnect &links, double bytes, GroupShape shape)
@@ -94,12 +108,70 @@ double matrixFlopsOf(const DeviceModel &device, DataType dataType)
     return matrixRateOf(device, dataType).value;
 }
 
+namespace {
+
+/// The format by whose name a device has the rates of `dataType`.
+DataType formatOf(DataType dataType)
+{
+    switch (dataType) {
+    case DataType::BFloat16:
+        return DataType::Float16;
+    case DataType::Float8E5M2:
+        return DataType::Float8E4M3;
+    default:
+        return dataType;
+    }
+}
+
+struct RateMembers {
+    Sourced FormatEfficiency::*ofFormat;
+    Sourced DeviceModel::*ofDevice;
+};
+
+RateMembers membersOf(KernelRate rate)
+{
+    switch (rate) {
+    case KernelRate::Tile:
+        return {&FormatEfficiency::tile, &DeviceModel::tileEfficiency};
+    case KernelRate::Grouped:
+        return {&FormatEfficiency::grouped, &DeviceModel::groupedEfficiency};
+    case KernelRate::Attention:
+        return {&FormatEfficiency::attention, &DeviceModel::attentionEfficiency};
+    case KernelRate::AttentionBackward:
+        return {&FormatEfficiency::attentionBackward, &DeviceModel::attentionBackwardEfficiency};
+    case KernelRate::Product:
+        break;
+    }
+    return {&FormatEfficiency::product, &DeviceModel::productEfficiency};
+}
+
+} // namespace
+
+const Sourced &efficiencyOf(const DeviceModel &device, KernelRate rate, DataType dataType)
+{
+    const RateMembers members = membersOf(rate);
+    for (const FormatEfficiency &each : device.formats) {
+        if (each.format != formatOf(dataType))
+            continue;
+        if (const Sourced &own = each.*members.ofFormat; own.value > 0)
+            return own;
+        // What its own products reach says more of it than what those of other formats do.
+        if (each.product.value > 0 && (rate == KernelRate::Tile || rate == KernelRate::Grouped))
+            return each.product;
+    }
+    const Sourced &general = device.*members.ofDevice;
+    return general.value > 0 || rate == KernelRate::Product
+        ? general
+        : efficiencyOf(device, KernelRate::Product, dataType);
+}
+
 double operatorSeconds(
     const DeviceModel &device, OperatorCategory category, const Work &work, DataType dataType)
 {
     const bool product = category == OperatorCategory::Product || category == OperatorCategory::Attention
         || category == OperatorCategory::Recurrent;
-    const double rate = product         ? matrixFlopsOf(device, dataType) * device.productEfficiency.value
+    const double rate = product
+        ? matrixFlopsOf(device, dataType) * efficiencyOf(device, KernelRate::Product, dataType).value
         : dataType == DataType::Float64 ? matrixFlopsOf(device, dataType)
                                         : device.float32Flops.value;
     const double computing = work.flops / rate;
@@ -136,8 +208,9 @@ CommunicationLoad collectiveLoad(
     double sent = ringBytes(kind, count, n); // by one member
     if (links.architecture == LinkArchitecture::SharedMemory) {
         load.latency = (kind == CollectiveKind::AllReduce ? 2 : 1) * links.intraLatency.value;
-    } else if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::Shift
-        || kind == CollectiveKind::AllToAll) {
+    } else if (kind == CollectiveKind::AllToAll) {
+        load.latency = allToAllLatency(links, shape);
+    } else if (kind == CollectiveKind::SendRecv || kind == CollectiveKind::Shift) {
         load.latency = shape.nodes == 1 ? links.intraLatency.value
                                         : links.interLatency.value + outerLatency(links, shape);
     } else {

@@ -39,6 +39,19 @@ double matrixFlopsOf(const DeviceModel &device, DataType dataType);
 /// The same figure with its source.
 const Sourced &matrixRateOf(const DeviceModel &device, DataType dataType);
 
+/// What a share of peak is of.
+enum class KernelRate : std::uint8_t {
+    Product,
+    Tile, ///< See `DeviceModel::tileEfficiency`.
+    Grouped, ///< Products of several matrices each at once, of experts for instance.
+    Attention,
+    AttentionBackward,
+};
+
+/// The share of `matrixRateOf` that kernels of this format reach: that of the format, or else the device's
+/// general one, or else what products reach.
+const Sourced &efficiencyOf(const DeviceModel &device, KernelRate rate, DataType dataType);
+
 /// Seconds to copy `bytes` within a device.
 double copySeconds(const DeviceModel &device, Bytes bytes);
 

@@ -6,24 +6,30 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace planloom {
 
 namespace {
 
-/// A tile that one multiprocessor computes at a time, and the share of the largest one's rate that it reaches
-/// (CUTLASS's default tiles for 16-bit products; the shares are those of its profiler's usual results).
+/// A tile that one multiprocessor computes at a time, and the share of the largest one's rate that it
+/// reaches.
+///
+/// These and the next constants are what fits the 984 times of bfloat16 products on A100 to GB300 in
+/// aiconfigurator's tables best (cuBLAS below TensorRT-LLM; github.com/ai-dynamo/aiconfigurator,
+/// systems/data), the same for all devices.
 struct Tile {
     double m = 0;
     double n = 0;
     double share = 1;
 };
-constexpr std::array kTiles{Tile{256, 128, 1}, Tile{128, 256, 1}, Tile{128, 128, 0.92}, Tile{128, 64, 0.75},
-    Tile{64, 128, 0.75}, Tile{64, 64, 0.55}};
-/// Steps of k that pass while a tile's loop fills its pipeline: some three stages of 64.
-constexpr double kPipelineDepth = 192;
-/// k is not cut finer than this.
-constexpr double kLeastK = 1024;
+constexpr std::array kTiles{Tile{256, 128, 1}, Tile{128, 256, 1}, Tile{128, 128, 1}, Tile{128, 64, 0.8},
+    Tile{64, 128, 0.8}, Tile{64, 64, 0.6}};
+constexpr double kWaveStart =
+    1e-6; ///< Seconds until the first operands of a wave are there, and its last out.
+constexpr double kSplitSeconds = 4e-6; ///< Of adding the parts of k up.
+constexpr double kLeastK = 2048; ///< k is not cut finer than this,
+constexpr double kMostWaves = 4; ///< nor where there are as many waves already.
 
 /// From the figures of attention-throughput (FlashAttention-3, arXiv:2407.08608, figure 5; cuDNN, 16 bit,
 /// forward): time per key is that of the products and that of the exponentials, which is as long with heads
@@ -31,7 +37,7 @@ constexpr double kLeastK = 1024;
 constexpr double kExponentialsAsWide = 124;
 constexpr double kUsualHead = 128;
 /// Keys that are lost on the diagonal of a causal mask, and at the ends of rows without one.
-constexpr double kKeysLostCausal = 300;
+constexpr double kKeysLostCausal = 300; ///< Where the device has no figure of its own.
 constexpr double kKeysLost = 100;
 /// What long causal sequences reach of the others' rate.
 constexpr double kCausalShare = 0.89;
@@ -75,7 +81,7 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
     const std::size_t first = backward ? query.op.inputs.size() - savedOf(query.op) : 0;
     if (first + 1 >= query.inputs.size() || query.inputs[first].shape.size() < 2
         || query.inputs[first + 1].shape.size() < 2)
-        return work.flops / (peak * device.productEfficiency.value);
+        return work.flops / (peak * efficiencyOf(device, KernelRate::Product, query.computeType).value);
     const Shape *q = &query.inputs[first].shape;
     const Shape *k = &query.inputs[first + 1].shape;
     const double width = static_cast<double>(q->back());
@@ -92,12 +98,14 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
         const bool drops = query.op.attributes.real("dropout") > 0;
         const double passes = (backward ? kPlainPassesBackward : kPlainPasses) + (drops ? kDropoutPasses : 0);
         const double bytes = scores * static_cast<double>(sizeOf(query.inputs[0].dataType)) * passes;
-        return flops / (peak * device.productEfficiency.value) + bytes / bytesRate(device)
+        const double products = efficiencyOf(device, KernelRate::Product, query.computeType).value;
+        return flops / (peak * products) + bytes / bytesRate(device)
             + (query.joined ? 0 : (kPlainLaunches + (drops ? 1 : 0)) * device.launchLatency.value);
     }
     // A part whose queries see all its keys runs as without a mask.
     const bool hides = reach.causal && (query.seenKeys < 0 || seen < keys);
-    const double rate = peak * attentionShapeEfficiency(device, backward, hides, width, keys);
+    const double rate =
+        peak * attentionShapeEfficiency(device, query.computeType, backward, hides, width, keys);
     if (usual > 0)
         work.flops *= seen / usual;
     return std::max(work.flops / rate, work.bytes / bytesRate(device));
@@ -105,38 +113,69 @@ double attentionSeconds(const DeviceModel &device, const KernelQuery &query)
 
 } // namespace
 
-double productShapeEfficiency(const MatrixProduct &product, double multiprocessors)
+double productSeconds(const DeviceModel &device, const MatrixProduct &product, DataType dataType)
 {
+    const double peak = matrixFlopsOf(device, dataType);
+    const KernelRate rate = product.count > 1 ? KernelRate::Grouped : KernelRate::Product;
+    const double flops = 2 * product.m * product.n * product.k * product.count;
+    const double sustained = flops / (peak * efficiencyOf(device, rate, dataType).value);
+    const double multiprocessors = device.multiprocessors.value;
     if (multiprocessors <= 0)
-        return 1;
-    double best = 0;
+        return sustained;
+    const double own = peak * efficiencyOf(device, KernelRate::Tile, dataType).value / multiprocessors;
+    double best = std::numeric_limits<double>::infinity();
     for (const Tile &tile : kTiles) {
-        const double across = std::ceil(product.m / tile.m) * std::ceil(product.n / tile.n);
-        const double filled = product.m * product.n / (across * tile.m * tile.n);
-        for (double parts = 1; parts == 1 || product.k / parts >= kLeastK; parts *= 2) {
-            const double waves = across * product.count * parts / multiprocessors;
-            const double k = product.k / parts;
-            const double share = tile.share * filled * waves / std::ceil(waves) * k / (k + kPipelineDepth);
-            best = std::max(best, share);
-            if (waves >= 1)
+        const double tiles = std::ceil(product.m / tile.m) * std::ceil(product.n / tile.n) * product.count;
+        const double whole = 2 * tile.m * tile.n * product.k / (own * tile.share);
+        for (double parts = 1;; ++parts) {
+            const double waves = std::ceil(tiles * parts / multiprocessors);
+            best = std::min(best, waves * (whole / parts + kWaveStart) + (parts > 1 ? kSplitSeconds : 0));
+            if (waves > kMostWaves || product.k / (parts + 1) < kLeastK)
                 break;
         }
     }
-    return best;
+    return std::max(sustained, best);
 }
 
-double attentionShapeEfficiency(
-    const DeviceModel &device, bool backward, bool causal, double headDimension, double keys)
+double overlapped(const DeviceModel &device, double computing, double moving)
 {
-    const Sourced &figure = backward ? device.attentionBackwardEfficiency : device.attentionEfficiency;
-    if (figure.value <= 0)
-        return device.productEfficiency.value;
+    return device.multiprocessors.value > 0 ? std::hypot(computing, moving) : std::max(computing, moving);
+}
+
+double attentionShapeEfficiency(const DeviceModel &device, DataType dataType, bool backward, bool causal,
+    double headDimension, double keys)
+{
+    const KernelRate rate = backward ? KernelRate::AttentionBackward : KernelRate::Attention;
+    const Sourced &figure = efficiencyOf(device, rate, dataType);
+    const Sourced &general = backward ? device.attentionBackwardEfficiency : device.attentionEfficiency;
+    if (general.value <= 0 && &figure == &efficiencyOf(device, KernelRate::Product, dataType))
+        return figure.value;
     const double narrow = (1 + kExponentialsAsWide / kUsualHead) / (1 + kExponentialsAsWide / headDimension);
-    const double lost = causal ? kKeysLostCausal : kKeysLost;
+    const double lostCausal =
+        device.attentionKeysLost.value > 0 ? device.attentionKeysLost.value : kKeysLostCausal;
+    const double lost = causal ? lostCausal : kKeysLost;
     const double share =
         figure.value * std::min(narrow, 1.2) * (causal ? kCausalShare : 1) * keys / (keys + lost);
     return std::clamp(share, 0.01, 1.0);
 }
+
+namespace {
+
+/// Seconds of rounding to 8 bits what a product reads in a wider format. Of an operator's first factor alone:
+/// the other one is a weight, which is rounded once for all micro-batches.
+double roundingSeconds(
+    const DeviceModel &device, const KernelQuery &query, const std::vector<MatrixProduct> &products)
+{
+    const bool eight = query.computeType == DataType::Float8E4M3 || query.computeType == DataType::Float8E5M2;
+    if (!eight || device.float8Flops.value <= 0 || query.inputs.empty()
+        || sizeOf(query.inputs.front().dataType) < 2)
+        return 0;
+    const MatrixProduct &first = products.front();
+    return first.m * first.k * first.count * kRoundingBytes / bytesRate(device)
+        + kRoundingLaunches * device.launchLatency.value;
+}
+
+} // namespace
 
 double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
 {
@@ -160,27 +199,28 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
     if (products.empty())
         return operatorSeconds(device, categoryOf(query.op), work, query.computeType)
             - device.launchLatency.value + launch;
-    const double peak = matrixFlopsOf(device, query.computeType) * device.productEfficiency.value;
     double computing = 0;
     for (const MatrixProduct &product : products)
-        computing += 2 * product.m * product.n * product.k * product.count
-            / (peak * std::max(productShapeEfficiency(product, device.multiprocessors.value), 1e-3));
-    return std::max(computing, work.bytes / bytesRate(device))
-        + launch * static_cast<double>(products.size());
+        computing += productSeconds(device, product, query.computeType);
+    return overlapped(device, computing, work.bytes / bytesRate(device))
+        + roundingSeconds(device, query, products) + launch * static_cast<double>(products.size());
 }
 
 double leastKernelSeconds(const DeviceModel &device, const KernelQuery &query)
 {
     const OperatorCategory category = categoryOf(query.op);
     const Work work = workOf(query.op, query.inputs, query.outputs, query.attention);
+    const double peak = matrixFlopsOf(device, query.computeType);
+    const auto reached = [&](KernelRate rate) { return efficiencyOf(device, rate, query.computeType).value; };
     switch (category) {
     case OperatorCategory::Product:
     case OperatorCategory::Recurrent:
-        return work.flops / (matrixFlopsOf(device, query.computeType) * device.productEfficiency.value);
+        return work.flops / (peak * std::max(reached(KernelRate::Product), reached(KernelRate::Grouped)));
     case OperatorCategory::Attention:
         return work.flops
-            / (matrixFlopsOf(device, query.computeType)
-                * std::max({device.productEfficiency.value, 1.2 * device.attentionEfficiency.value}));
+            / (peak
+                * std::max({reached(KernelRate::Product), 1.2 * reached(KernelRate::Attention),
+                    1.2 * reached(KernelRate::AttentionBackward)}));
     case OperatorCategory::Elementwise:
     case OperatorCategory::Activation:
         return 0;

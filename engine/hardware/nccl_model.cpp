@@ -112,6 +112,20 @@ double outerHops(const Interconnect &links, GroupShape shape, bool tree)
     return seconds;
 }
 
+/// What these links need beyond NCCL's own latencies, in microseconds. What its tuner has is that of 8 bytes
+/// with their flag; the other protocols' starts and hops are taken to be off by as much.
+double startBeyond(const Interconnect &links)
+{
+    const double own = links.startLatency.value;
+    return own > 0 ? own / kMicrosecond - kRingBase[0] : 0;
+}
+
+double hopBeyond(const Interconnect &links, const HopLatencies &hop)
+{
+    const double own = links.hopLatency.value;
+    return own > 0 ? own / kMicrosecond - hop.ring[0] : 0;
+}
+
 CollectiveCost ringCost(
     const Interconnect &links, CollectiveKind kind, CollectiveProtocol protocol, GroupShape shape)
 {
@@ -127,13 +141,16 @@ CollectiveCost ringCost(
     else if (protocol == CollectiveProtocol::LowLatency128)
         bus = std::min(bus * 0.92, links.intraChannels.value * limits.ringLowLatency128[scale] * kGigabyte);
 
-    double intraHop = hop.ring[p];
+    double intraHop = hop.ring[p] + hopBeyond(links, hop);
     if (shape.nodes > 1) // Every step then costs the processor time.
         intraHop = std::max(intraHop, kNetworkOverhead * (protocol == CollectiveProtocol::Simple ? 3 : 1));
     const int interSteps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (shape.nodes - 1);
-    const double latency = kRingBase[p] + (steps - interSteps) * intraHop + interSteps * kNetworkHop.ring[p];
+    const double latency = kRingBase[p] + startBeyond(links) + (steps - interSteps) * intraHop
+        + interSteps * kNetworkHop.ring[p];
     const int passes = kind == CollectiveKind::AllReduce ? 2 : 1;
-    return {latency * kMicrosecond + passes * outerHops(links, shape, false), bus * shape.ranks / steps};
+    const double own = links.ownCopyBandwidth.value;
+    const double bandwidth = own > 0 ? shape.ranks / (steps / bus + 1 / own) : bus * shape.ranks / steps;
+    return {latency * kMicrosecond + passes * outerHops(links, shape, false), bandwidth};
 }
 
 CollectiveCost treeCost(const Interconnect &links, CollectiveProtocol protocol, GroupShape shape)
@@ -150,8 +167,10 @@ CollectiveCost treeCost(const Interconnect &links, CollectiveProtocol protocol, 
     else if (protocol == CollectiveProtocol::LowLatency128)
         bus = std::min(bus * (shape.nodes == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
             channels * limits.treeLowLatency128[scale] * kGigabyte);
-    const double latency = kTreeBase[p]
-        + 2 * ((shape.ranks / shape.nodes - 1) * hop.tree[p] + log2Floor(shape.nodes) * kNetworkHop.tree[p]);
+    const double latency = kTreeBase[p] + startBeyond(links)
+        + 2
+            * ((shape.ranks / shape.nodes - 1) * (hop.tree[p] + hopBeyond(links, hop))
+                + log2Floor(shape.nodes) * kNetworkHop.tree[p]);
     return {latency * kMicrosecond + 2 * outerHops(links, shape, true), bus / 2};
 }
 
@@ -163,7 +182,7 @@ CollectiveCost nvlsCost(const Interconnect &links, GroupShape shape)
         bus = std::min(bus, shape.nodes > 2 ? network / 2 : network);
     }
     const double efficiency = limitsOf(links.architecture).nvlsEfficiency;
-    const double latency = kNvlsHop + 2 * log2Floor(shape.nodes) * kNvlsTreeNetworkHop;
+    const double latency = kNvlsHop + startBeyond(links) + 2 * log2Floor(shape.nodes) * kNvlsTreeNetworkHop;
     return {latency * kMicrosecond + 2 * outerHops(links, shape, true), bus * efficiency * 5.0 / 6.0};
 }
 
@@ -264,6 +283,15 @@ Interconnect jointLinks(const Cluster &cluster, std::uint32_t classes)
         slower(joint.intraBandwidth, links.intraBandwidth);
         slower(joint.intraChannels, links.intraChannels);
         slower(joint.intraLatency, links.intraLatency, true);
+        slower(joint.startLatency, links.startLatency, true);
+        slower(joint.hopLatency, links.hopLatency, true);
+        const auto orElse = [](const Sourced &own, const Sourced &usual) {
+            return Sourced{own.value > 0 ? own.value : usual.value, {}};
+        };
+        joint.ownCopyBandwidth = orElse(joint.ownCopyBandwidth, links.ownCopyBandwidth);
+        slower(joint.ownCopyBandwidth, orElse(links.ownCopyBandwidth, joint.ownCopyBandwidth));
+        slower(joint.allToAllBandwidth, orElse(links.allToAllBandwidth, links.intraBandwidth));
+        slower(joint.allToAllLatency, orElse(links.allToAllLatency, links.intraLatency), true);
         slower(joint.interBandwidth, links.interBandwidth);
         slower(joint.interLatency, links.interLatency, true);
         const double ports = links.portsPerNode();

@@ -7,6 +7,7 @@
 #include "engine/design/make_plan.h"
 #include "engine/design/models/opened_model.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/hardware/cluster.h"
 
 #include <nlohmann/json.hpp>
 
@@ -99,22 +100,6 @@ private:
     json m_fixed;
     json m_cluster;
 };
-
-/// The profile of a cluster of the devices that a source names; empty where there is none.
-std::string clusterOf(const std::string &device)
-{
-    // Longer names of chips come first: a GB200 is no B200 in a node of eight, an H100 PCIe no SXM.
-    static const std::vector<std::pair<std::string, std::string>> kChips{{"gb200", ""}, {"gb300", ""},
-        {"b300", ""}, {"mi3", ""}, {"h800", ""}, {"pcie", ""}, {"40gb", ""}, {"96gb", ""},
-        {"b200", "hgx-b200"}, {"h200", "hgx-h200"}, {"h100", "dgx-h100"}, {"a100", "dgx-a100"},
-        {"v100", "dgx2-v100"}};
-    std::string name = lower(device);
-    std::erase(name, ' ');
-    for (const auto &[chip, profile] : kChips)
-        if (has(name, chip))
-            return profile;
-    return {};
-}
 
 /// A number of the zoo's parameters.
 void append(std::string &spec, const char *name, std::optional<double> value)
@@ -215,8 +200,8 @@ struct Prediction {
 
 Result<Prediction> predict(const Run &run)
 {
-    const std::string profile = clusterOf(run.device());
-    if (profile.empty())
+    const auto profile = profileOfDevice(run.device());
+    if (!profile)
         return Error{ErrorCode::NotSupported, "no profile of " + run.device(), "", "device"};
     TRY(const std::string zoo, zooOf(run));
     TRY(const std::string precision, precisionOf(run));
@@ -240,7 +225,7 @@ Result<Prediction> predict(const Run &run)
     };
     PlanRequest request;
     request.model = model;
-    request.target = {profile + ":" + std::to_string(devices), {}, static_cast<std::int32_t>(devices)};
+    request.target = {*profile + ":" + std::to_string(devices), {}, static_cast<std::int32_t>(devices)};
     request.upTo = PlanGrade::Timed;
     // Devices that share experts are replicas of all else.
     request.gallery = "3d:dp=" + std::to_string(dp / ep) + option("tp", tp) + option("pp", pp)

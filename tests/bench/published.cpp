@@ -5,6 +5,7 @@
 #include "engine/design/make_plan.h"
 #include "engine/design/models/opened_model.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/hardware/cluster.h"
 
 #include <nlohmann/json.hpp>
 
@@ -94,16 +95,14 @@ std::optional<Row> throughputRow(const json &row)
 /// Rows of training-recipes.json. LLaMA-3 70B is the model that the zoo has.
 std::optional<Row> recipeRow(const json &row)
 {
-    static const std::vector<std::pair<std::string, std::string>> kSystems{
-        {"DGX-H100", "dgx-h100"}, {"DGX-H200", "hgx-h200"}, {"DGX-B200", "hgx-b200"}};
     static const std::vector<std::pair<std::string, std::string>> kPrecisions{
         {"BF16", "bf16"}, {"FP8", "fp8"}, {"FP8-CS", "fp8"}, {"as the release states (FP8)", "fp8"}};
     const auto known = [](const auto &list, const std::string &name) {
         return std::find_if(list.begin(), list.end(), [&](const auto &each) { return each.first == name; });
     };
-    const auto system = known(kSystems, row.at("system").get<std::string>());
+    const auto profile = profileOfDevice(row.at("system").get<std::string>());
     const auto precision = known(kPrecisions, row.at("precision").get<std::string>());
-    if (row.at("model") != "LLAMA3_70B" || system == kSystems.end() || precision == kPrecisions.end()
+    if (row.at("model") != "LLAMA3_70B" || !profile || precision == kPrecisions.end()
         || integerAt(row, "fsdp", 0) > 0 || integerAt(row, "context_parallel", 1) > 1)
         return std::nullopt;
     Row result;
@@ -119,7 +118,7 @@ std::optional<Row> recipeRow(const json &row)
     result.microBatch = row.at("micro_batch");
     result.interleave = std::max(integerAt(row, "virtual_pipeline", 1), 1);
     result.published = row.at("step_seconds");
-    result.cluster = system->second + ":" + std::to_string(result.devices);
+    result.cluster = *profile + ":" + std::to_string(result.devices);
     result.zoo = "zoo:llama?layers=80&hidden=8192&heads=64&kv_heads=8&ffn=28672&vocab=128256&seq="
         + std::to_string(row.at("sequence").get<int>()) + "&batch=" + std::to_string(batch);
     result.precision = precision->second;

@@ -9,14 +9,13 @@ namespace planloom {
 
 namespace {
 
-/// Which profile has the figures of a GPU.
+/// Which profile has the figures of a GPU whose name no profile knows.
 struct KnownGpu {
-    const char *word; ///< In its name.
     std::int32_t computeCapability;
     const char *profile;
 };
-constexpr std::array<KnownGpu, 6> kKnownGpus{{{"H200", 90, "hgx-h200"}, {"H100", 90, "dgx-h100"},
-    {"B200", 100, "hgx-b200"}, {"A100", 80, "dgx-a100"}, {"4090", 89, "rtx4090"}, {"V100", 70, "dgx2-v100"}}};
+constexpr std::array<KnownGpu, 5> kKnownGpus{
+    {{90, "dgx-h100"}, {100, "hgx-b200"}, {80, "dgx-a100"}, {89, "rtx4090"}, {70, "dgx2-v100"}}};
 
 /// Bytes/s of one NVLink and direction as NCCL counts them (NCCL 2.28.9, src/graph/topo.h), by version.
 double linkBandwidth(std::int32_t version)
@@ -33,14 +32,10 @@ double pcieBandwidth(std::int32_t generation, std::int32_t lanes)
     return bandwidth;
 }
 
-/// The profile whose figures stand for `gpu`; null if none comes near.
-const KnownGpu *knownGpu(const ProbedGpu &gpu)
+/// The profile whose figures stand for a GPU without one: of the newest that is not newer. Null if none comes
+/// near.
+const KnownGpu *nearestGpu(const ProbedGpu &gpu)
 {
-    const auto named = std::find_if(kKnownGpus.begin(), kKnownGpus.end(),
-        [&](const KnownGpu &known) { return gpu.name.find(known.word) != std::string::npos; });
-    if (named != kKnownGpus.end())
-        return &*named;
-    // The newest that is not newer: H200 and H100 differ in memory alone, which is found.
     const KnownGpu *nearest = nullptr;
     for (const KnownGpu &known : kKnownGpus)
         if (known.computeCapability <= gpu.computeCapability
@@ -52,21 +47,25 @@ const KnownGpu *knownGpu(const ProbedGpu &gpu)
 Result<Cluster> clusterOfGpus(const std::vector<ProbedGpu> &gpus)
 {
     const ProbedGpu &gpu = gpus.front();
-    const KnownGpu *const known = knownGpu(gpu);
-    if (known == nullptr)
+    auto profile = profileOfDevice(gpu.name);
+    const bool isOwn = profile.has_value();
+    if (const KnownGpu *const nearest = nearestGpu(gpu); !isOwn && nearest)
+        profile = nearest->profile;
+    if (!profile)
         return Error{ErrorCode::NotSupported, "nothing is known of how fast a " + gpu.name + " is",
             "describe the cluster in a file (resources/schema/cluster.json)", {}};
     const auto count = static_cast<std::int32_t>(gpus.size());
-    TRY(Cluster cluster, clusterNamed(std::string{known->profile} + ":" + std::to_string(count)));
+    TRY(Cluster cluster, clusterNamed(*profile + ":" + std::to_string(count)));
     cluster.name = kThisMachine;
     cluster.deviceCount = count;
     cluster.otherClasses.clear();
     DeviceModel &device = cluster.device;
-    if (gpu.name.find(known->word) == std::string::npos)
+    if (!isOwn)
         for (Sourced *figure : {&device.float32Flops, &device.tensorFloat32Flops, &device.float16Flops,
                  &device.float64Flops, &device.float8Flops, &device.memoryBandwidth})
             figure->source = "taken for " + gpu.name + ": of " + device.name + ", " + figure->source;
     device.name = gpu.name;
+    device.aliases.clear();
     device.memory = {static_cast<double>(gpu.memory.count), "found by NVIDIA's driver"};
     Interconnect &links = cluster.links;
     links.devicesPerNode = count;
@@ -78,10 +77,15 @@ Result<Cluster> clusterOfGpus(const std::vector<ProbedGpu> &gpus)
         total += each.count;
     }
     if (nvlink > 0) {
+        // What was measured of all links is taken to be as much less with fewer.
+        links.allToAllBandwidth.value *= nvlink / links.intraBandwidth.value;
         links.intraBandwidth = {
             nvlink, std::to_string(total) + " NVLinks found, as many GB/s each as NCCL 2.28.9 counts"};
     } else if (gpu.pcieGeneration > 0) {
         links.architecture = LinkArchitecture::PcieOnly;
+        for (Sourced *figure : {&links.startLatency, &links.hopLatency, &links.ownCopyBandwidth,
+                 &links.allToAllBandwidth, &links.allToAllLatency})
+            *figure = {};
         links.intraChannels = {2, "NCCL's graph search without NVLink: one ring, used twice"};
         links.intraBandwidth = {pcieBandwidth(gpu.pcieGeneration, gpu.pcieWidth) / 1.2,
             "PCIe " + std::to_string(gpu.pcieGeneration) + " x" + std::to_string(gpu.pcieWidth)

@@ -10,11 +10,12 @@ TEST(OperatorSeconds, IsTheRoofline)
 {
     const DeviceModel a100 = cluster("dgx-a100:8").device;
     const double launch = a100.launchLatency.value;
+    const double reached = a100.productEfficiency.value;
     const Work product{.flops = 2e12, .bytes = 1e9};
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::Float32),
-        2e12 / (19.5e12 * 0.80) + launch);
+        2e12 / (19.5e12 * reached) + launch);
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16),
-        2e12 / (312e12 * 0.80) + launch);
+        2e12 / (312e12 * reached) + launch);
     const Work thin{.flops = 1e9, .bytes = 4e9};
     EXPECT_DOUBLE_EQ(operatorSeconds(a100, OperatorCategory::Attention, product, DataType::BFloat16),
         operatorSeconds(a100, OperatorCategory::Product, product, DataType::BFloat16));
@@ -45,10 +46,12 @@ TEST(OperatorSeconds, HasRatesOfItsOwnForTensorFloat32AndEightBits)
     const auto seconds = [&](DataType type) {
         return operatorSeconds(h100, OperatorCategory::Product, work, type) - h100.launchLatency.value;
     };
-    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * 0.66));
-    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), 1e15 / (1979e12 * 0.66));
+    EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), 1e15 / (495e12 * h100.productEfficiency.value));
+    EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3),
+        1e15 / (1979e12 * efficiencyOf(h100, KernelRate::Product, DataType::Float8E4M3).value));
     EXPECT_DOUBLE_EQ(seconds(DataType::Float8E5M2), seconds(DataType::Float8E4M3));
     h100.float8Flops = {};
+    h100.formats.clear();
     h100.tensorFloat32Flops.value = 0;
     EXPECT_DOUBLE_EQ(seconds(DataType::Float8E4M3), seconds(DataType::BFloat16));
     EXPECT_DOUBLE_EQ(seconds(DataType::TensorFloat32), seconds(DataType::Float32));
@@ -71,8 +74,8 @@ TEST(CollectiveSeconds, OfSendsTakesTheSlowestLink)
 {
     const Cluster a100 = cluster("dgx-a100:16");
     const Bytes bytes{240'000'000};
-    EXPECT_DOUBLE_EQ(
-        collectiveSeconds(a100, CollectiveKind::SendRecv, bytes, {DeviceId{0}, DeviceId{7}}), 7.2e-6 + 1e-3);
+    EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::SendRecv, bytes, {DeviceId{0}, DeviceId{7}}),
+        a100.links.intraLatency.value + 1e-3);
     EXPECT_DOUBLE_EQ(
         collectiveSeconds(a100, CollectiveKind::SendRecv, bytes, {DeviceId{0}, DeviceId{8}}), 10.3e-6 + 1e-2);
 }
@@ -99,7 +102,15 @@ TEST(CollectiveSeconds, OfAllToAllSendsEachPeerItsChunk)
             node.push_back(DeviceId{i});
     }
     const Bytes bytes{1'600'000'000};
-    EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, node), 7.2e-6 + 1.4e9 / 240e9);
+    const Interconnect &links = a100.links;
+    // Its own chunk it copies.
+    EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, node),
+        links.allToAllLatency.value + 1.4e9 / links.allToAllBandwidth.value
+            + 0.2e9 / links.ownCopyBandwidth.value);
+    Cluster plain = a100;
+    plain.links.allToAllLatency = plain.links.allToAllBandwidth = plain.links.ownCopyBandwidth = {};
+    EXPECT_DOUBLE_EQ(collectiveSeconds(plain, CollectiveKind::AllToAll, bytes, node),
+        links.intraLatency.value + 1.4e9 / 240e9);
     EXPECT_DOUBLE_EQ(collectiveSeconds(a100, CollectiveKind::AllToAll, bytes, all), 10.3e-6 + 0.8e9 / 24e9);
 }
 

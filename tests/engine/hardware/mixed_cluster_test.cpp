@@ -60,7 +60,10 @@ TEST(MixedCluster, CollectivesAreAsFastAsTheirSlowestMember)
     };
     EXPECT_EQ(seconds(mixed, devicesFrom(0, 8)), seconds(cluster("dgx-h100:8"), devicesFrom(0, 8)));
     EXPECT_EQ(seconds(mixed, devicesFrom(8, 8)), seconds(cluster("dgx-a100:8"), devicesFrom(0, 8)));
-    EXPECT_EQ(seconds(mixed, devicesFrom(0, 16)), seconds(cluster("dgx-a100:16"), devicesFrom(0, 16)));
+    // A hop takes an H100 a little longer than an A100; all else is the A100's.
+    const double slower = seconds(cluster("dgx-a100:16"), devicesFrom(0, 16));
+    EXPECT_GE(seconds(mixed, devicesFrom(0, 16)), slower);
+    EXPECT_LT(seconds(mixed, devicesFrom(0, 16)), 1.02 * slower);
     // The way out of a rack is narrower than the cards of its nodes together, and further.
     const Cluster flat = cluster("dgx-a100:32");
     EXPECT_GE(seconds(mixed, devicesFrom(0, 32)), seconds(flat, devicesFrom(0, 32)));
