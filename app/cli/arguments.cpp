@@ -13,19 +13,47 @@ Error usage(std::string message, const VerbSpec &verb)
         "planloom-cli " + verb.name + " --help lists the options", "command line"};
 }
 
+VerbSpec clusterVerb(const OptionSpec &json, const OptionSpec &help)
+{
+    return {"cluster", "",
+        "makes a cluster file of times that were measured on a device: rates by number format and kind of "
+        "kernel, links by nccl-tests; says how far off they are",
+        {{"kernels", "FILE",
+             "times of products, attention, experts and collectives (JSON: sections matmul, attention, moe, "
+             "collective in rows of the columns that they name)"},
+            {"collectives", "FILE",
+                "what all_reduce_perf, all_gather_perf, ... of nccl-tests printed, one after the other; in "
+                "place of the collectives of --kernels"},
+            {"device", "NAME", "the device whose times count, of a file with those of several"},
+            {"base", "C",
+                "profile or JSON file that says what times can't: peaks, memory, links (default: the "
+                "profile of the device)"},
+            {"out", "FILE.json", "where to (default: standard output)"}, json, help}};
+}
+
+VerbSpec sessionVerb(const OptionSpec &json, const OptionSpec &help)
+{
+    return {"session", "FILE",
+        "shows a session file (rows, history, branches, names, runs), checks and repairs it",
+        {{"table", "", "print its constraint table"},
+            {"check", "", "read everything in it and say what is wrong"},
+            {"repair", "NEW", "write what can be read of a damaged session to a new file"}, json, help}};
+}
+
 } // namespace
 
 Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::string> &words)
 {
     Arguments arguments;
-    const auto wanted =
-        static_cast<std::size_t>(1 + std::count(verb.positional.begin(), verb.positional.end(), ' '));
+    const auto wanted = static_cast<std::size_t>(
+        verb.positional.empty() ? 0 : 1 + std::count(verb.positional.begin(), verb.positional.end(), ' '));
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string &word = words[i];
         if (word.rfind("--", 0) != 0 || word.size() == 2) {
             if (arguments.m_positional.size() == wanted)
-                return usage(std::string("expected ") + (wanted == 1 ? "one " : "") + verb.positional
-                        + ", found \"" + word + "\" too",
+                return usage(wanted == 0 ? "expected options alone, found \"" + word + "\""
+                                         : std::string("expected ") + (wanted == 1 ? "one " : "")
+                            + verb.positional + ", found \"" + word + "\" too",
                     verb);
             arguments.m_positional.push_back(word);
             continue;
@@ -292,12 +320,7 @@ const std::vector<VerbSpec> &verbs()
                     "hold "
                     "(default: standard output)"}},
                 kModel})},
-        {"session", "FILE",
-            "shows a session file (rows, history, branches, names, runs), checks and repairs it",
-            {{"table", "", "print its constraint table"},
-                {"check", "", "read everything in it and say what is wrong"},
-                {"repair", "NEW", "write what can be read of a damaged session to a new file"}, kJson,
-                kHelp}}};
+        clusterVerb(kJson, kHelp), sessionVerb(kJson, kHelp)};
     return kVerbs;
 }
 

@@ -16,6 +16,7 @@ Result<int> runCheckAnnotation(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);
 Result<int> runGallery(const Arguments &arguments);
 Result<int> runRows(const Arguments &arguments);
+Result<int> runCluster(const Arguments &arguments);
 Result<int> runSession(const Arguments &arguments);
 
 } // namespace planloom::cli

@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
         {"schedule", runSchedule}, {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify},
         {"run", runRun}, {"check-annotation", runCheckAnnotation}, {"export", runExport},
-        {"gallery", runGallery}, {"rows", runRows}, {"session", runSession}};
+        {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)
             continue;

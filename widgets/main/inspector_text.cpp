@@ -326,12 +326,9 @@ void origins(Sheet &sheet, const Graph &graph, const Operator &op, const Precisi
     sheet.wide(
         tr("The longer of computing and of moving bytes, and a launch, on %1:").arg(escaped(device.name)));
     say(tr("Computing"), tr("%1FLOP/s").arg(escaped(formatQuantity(rate.value))), rate.source);
-    if (product) {
-        const bool attention = category == OperatorCategory::Attention;
-        const Sourced &reached =
-            efficiencyOf(device, attention ? KernelRate::Attention : KernelRate::Product, type);
+    const auto kind = category == OperatorCategory::Attention ? KernelRate::Attention : KernelRate::Product;
+    if (const Sourced &reached = efficiencyOf(device, kind, type); product)
         say(tr("of which"), tr("%1 are reached").arg(percent(reached.value)), reached.source);
-    }
     say(tr("Moving"),
         tr("%1/s").arg(escaped(formatBytes(Bytes{static_cast<std::int64_t>(device.memoryBandwidth.value)}))),
         device.memoryBandwidth.source);
