@@ -18,7 +18,7 @@ const std::string kTimings = R"({
     "collective": [["x", "alltoall", 8, 65536, 9]]
 })";
 
-std::string replaced(std::string text, const std::string &from, const std::string &to)
+std::string changed(std::string text, const std::string &from, const std::string &to)
 {
     const auto at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
@@ -85,7 +85,7 @@ TEST(KernelTimings, NameThePlaceOfWhatIsWrong)
         {"{", "[", "/"}};
     for (const Case &c : cases) {
         SCOPED_TRACE(c.to);
-        const auto timings = kernelTimings(replaced(kTimings, c.from, c.to), "x");
+        const auto timings = kernelTimings(changed(kTimings, c.from, c.to), "x");
         ASSERT_FALSE(timings);
         EXPECT_EQ(timings.error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(timings.error().where, c.where) << describe(timings.error());
@@ -129,12 +129,12 @@ TEST(NcclTests, AreReadWithRanksAndNodes)
 
 TEST(NcclTests, OfSeveralRunsStandOneAfterTheOther)
 {
-    const std::string gather = replaced(
-        replaced(replaced(replaced(kTable, "all_reduce_perf", "all_gather_perf"), "node-b", "node-a"),
-            "node-b", "node-a"),
-        "31.46", "15.73");
+    const std::string gather =
+        changed(changed(changed(changed(kTable, "all_reduce_perf", "all_gather_perf"), "node-b", "node-a"),
+                    "node-b", "node-a"),
+            "31.46", "15.73");
     KernelTimings timings;
-    const auto added = addNcclTests(timings, kTable + replaced(gather, "201.33", "100.66"), "all.txt");
+    const auto added = addNcclTests(timings, kTable + changed(gather, "201.33", "100.66"), "all.txt");
     ASSERT_TRUE(added) << describe(added.error());
     ASSERT_EQ(timings.collectives.size(), 4u);
     EXPECT_EQ(timings.collectives[2].kind, CollectiveKind::AllGather);
@@ -143,7 +143,7 @@ TEST(NcclTests, OfSeveralRunsStandOneAfterTheOther)
 
 TEST(NcclTests, MayBeNamedByTheirFile)
 {
-    const std::string silent = replaced(kTable, "# Collective test starting: all_reduce_perf\n", "");
+    const std::string silent = changed(kTable, "# Collective test starting: all_reduce_perf\n", "");
     KernelTimings timings;
     EXPECT_TRUE(addNcclTests(timings, silent, "all_reduce.txt"));
     const auto nameless = addNcclTests(timings, silent, "run.txt");
@@ -164,7 +164,7 @@ TEST(NcclTests, ThatAreWrongAddNothing)
             Case{"#  Rank  3", "#  Range 3", "f:13"}}) {
         SCOPED_TRACE(c.to);
         KernelTimings timings;
-        const auto added = addNcclTests(timings, replaced(kTable, c.from, c.to), "f");
+        const auto added = addNcclTests(timings, changed(kTable, c.from, c.to), "f");
         ASSERT_FALSE(added);
         EXPECT_EQ(added.error().code, ErrorCode::InvalidInput);
         EXPECT_EQ(added.error().where, c.where) << describe(added.error());
