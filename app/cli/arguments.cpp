@@ -155,6 +155,10 @@ const std::vector<VerbSpec> &verbs()
     static const std::vector<OptionSpec> kPlan{
         {"cluster", "C",
             "profile with a size (dgx-h100:8, cpu:4) or a JSON file (default: cpu with --devices)"},
+        {"framework", "F",
+            "what trains on it: megatron, fsdp, fsdp-compiled, deepspeed, nanotron or planloom (default: "
+            "none; "
+            "kernels as timings have them)"},
         {"devices", "N", "number of devices (default: the cluster's)"},
         {"gallery", "NAME[:KEY=VALUE,...]",
             "rows of a gallery plan, such as 3d:dp=2,tp=2,pp=2 (planloom-cli gallery all lists them)"},

@@ -119,7 +119,7 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
     request.needsTraining = true; // a plan of the forward pass alone is asked for with --inference
     TRY(const auto devices, arguments.integer("devices", 0, 1, 16384));
     request.target.deviceCount = static_cast<std::int32_t>(devices);
-    request.target.cluster = arguments.text("cluster", devices > 0 ? "cpu" : "cpu:1");
+    request.target.cluster = clusterWord(arguments, devices > 0 ? "cpu" : "cpu:1");
 
     TRY(const auto microBatches, arguments.integer("micro-batches", 0, 1, 1 << 20));
     request.gallery = arguments.text("gallery");
@@ -186,10 +186,16 @@ Result<ExecutionPlan> readPlan(const std::string &path)
     return plan;
 }
 
+std::string clusterWord(const Arguments &arguments, const std::string &usual)
+{
+    const std::string cluster = arguments.text("cluster", usual);
+    return arguments.has("framework") ? cluster + "+" + arguments.text("framework") : cluster;
+}
+
 Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)
 {
     const TargetChoice target =
-        arguments.has("cluster") ? TargetChoice{arguments.text("cluster"), {}, 0} : rememberedTarget(plan);
+        arguments.has("cluster") ? TargetChoice{clusterWord(arguments, ""), {}, 0} : rememberedTarget(plan);
     TRY(const Target found, resolve(target));
     const Cluster &cluster = found.cluster;
     if (cluster.deviceCount < static_cast<std::int32_t>(plan.devices.size()))

@@ -27,6 +27,9 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);
 
+/// The cluster that the command line names, with its framework. @param usual  where it names none
+std::string clusterWord(const Arguments &arguments, const std::string &usual);
+
 /// The cluster that a plan file was made for, unless `--cluster` asks for another.
 /// @return InvalidInput if it has fewer devices than the plan
 Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan);

@@ -22,9 +22,9 @@ const Names kTraining{
     "optimizer", "learning-rate", "weight-decay", "clip-norm", "recompute", "zero", "rate-schedule"};
 const Names kOfModel{"dim", "parameter", "constant", "as-input", "operators", "capacity", "unroll", "loss"};
 const Names kOfFile{"parameter", "constant", "as-input", "operators", "unroll", "loss"};
-const Names kOfPlan{"cluster", "devices", "gallery", "table", "axis", "micro-batches", "recompute", "zero",
-    "offload", "precision", "attention", "optimizer", "learning-rate", "weight-decay", "clip-norm",
-    "inference"};
+const Names kOfPlan{"cluster", "framework", "devices", "gallery", "table", "axis", "micro-batches",
+    "recompute", "zero", "offload", "precision", "attention", "optimizer", "learning-rate", "weight-decay",
+    "clip-norm", "inference"};
 
 /// Options that have no effect in some commands of some verbs.
 struct Rule {

@@ -57,6 +57,10 @@ struct DeviceModel {
     Sourced memoryBandwidth{}; ///< Bytes/s.
     Sourced memoryEfficiency{}; ///< Achieved share of it, 0..1.
     Sourced launchLatency{}; ///< Seconds per kernel.
+    // What a framework makes of the device (framework.h).
+    Sourced hostTime{}; ///< Seconds that its host takes to launch a kernel: shorter ones take as long.
+    Sourced
+        unfused{}; ///< 1 where every element-wise operator is a launch by itself; 0: those that meet are one.
     /// Bytes of its node's host memory, as many as each of the node's devices can have; 0 where nothing is
     /// known.
     Sourced hostMemory{};
@@ -67,6 +71,8 @@ struct DeviceModel {
 
 /// The architecture whose constants NCCL's model uses.
 enum class LinkArchitecture : std::uint8_t { Volta, Ampere, Hopper, Blackwell, PcieOnly, SharedMemory };
+
+const char *nameOf(LinkArchitecture architecture); ///< "hopper"
 
 /// A level of links above those between the nodes of one group of nodes: it joins groups of them.
 struct LinkLevel {
@@ -148,6 +154,7 @@ enum class CommunicationQueues : std::uint8_t {
 /// no other class claims; class c is `otherClasses[c - 1]`.
 struct Cluster {
     std::string name{}; ///< "dgx-h100:16"
+    std::string framework{}; ///< Whose figures the devices have (framework.h); may be empty.
     DeviceModel device{};
     Interconnect links{};
     std::int32_t deviceCount = 1;

@@ -40,6 +40,8 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"memoryBandwidth", &DeviceModel::memoryBandwidth, Limit::Positive},
     Figure<DeviceModel>{"memoryEfficiency", &DeviceModel::memoryEfficiency, Limit::Share},
     Figure<DeviceModel>{"launchLatency", &DeviceModel::launchLatency, Limit::NonNegative},
+    Figure<DeviceModel>{"hostTime", &DeviceModel::hostTime, Limit::Positive, true},
+    Figure<DeviceModel>{"unfused", &DeviceModel::unfused, Limit::Share, true},
     Figure<DeviceModel>{"hostMemory", &DeviceModel::hostMemory, Limit::Positive, true},
     Figure<DeviceModel>{"hostBandwidth", &DeviceModel::hostBandwidth, Limit::Positive, true},
     Figure<DeviceModel>{"hostLatency", &DeviceModel::hostLatency, Limit::NonNegative, true},
@@ -422,6 +424,13 @@ void writeFigures(Json &object, const std::array<Figure<Owner>, N> &figures, con
 
 } // namespace
 
+const char *nameOf(LinkArchitecture architecture)
+{
+    return std::find_if(kArchitectures.begin(), kArchitectures.end(), [&](const auto &each) {
+        return each.second == architecture;
+    })->first;
+}
+
 Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_t> deviceCount)
 {
     Json document;
@@ -440,6 +449,9 @@ Result<Cluster> clusterFromJson(std::string_view text, std::optional<std::int32_
         return wrong("/version", "expected version 1, found " + ObjectReader::brief(*version));
     Cluster cluster;
     TRY(cluster.name, reader.text("name"));
+    if (reader.find("framework")) {
+        TRY(cluster.framework, reader.text("framework"));
+    }
     TRY(const Json *device, reader.require("device"));
     TRY(cluster.device, readDevice(*device, "/device"));
     TRY(const Json *links, reader.require("links"));
@@ -495,10 +507,7 @@ std::string toJson(const Cluster &cluster)
     };
     const auto linksJson = [](const Interconnect &links) {
         nlohmann::json object = nlohmann::json::object();
-        for (const auto &[name, kind] : kArchitectures) {
-            if (kind == links.architecture)
-                object["architecture"] = name;
-        }
+        object["architecture"] = nameOf(links.architecture);
         writeFigures(object, kLinkFigures, links);
         return object;
     };
@@ -510,6 +519,8 @@ std::string toJson(const Cluster &cluster)
             {"latency", {{"value", level.latency.value}, {"source", level.latency.source}}}});
     nlohmann::json document{{"format", "planloom-cluster"}, {"version", 1}, {"name", cluster.name},
         {"deviceCount", cluster.deviceCount}, {"device", deviceJson(cluster.device)}, {"links", links}};
+    if (!cluster.framework.empty())
+        document["framework"] = cluster.framework;
     if (cluster.communicationQueues == CommunicationQueues::One)
         document["communicationQueues"] = "one";
     if (cluster.blockingSends)

@@ -177,7 +177,10 @@ double roundingSeconds(
 
 } // namespace
 
-double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
+namespace {
+
+/// As if kernels were launched in no time by the host.
+double onTheDevice(const DeviceModel &device, const KernelQuery &query)
 {
     const double launch = query.joined ? 0 : device.launchLatency.value;
     if (categoryOf(query.op.kind) == OperatorCategory::Attention)
@@ -204,6 +207,28 @@ double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
         computing += productSeconds(device, product, query.computeType);
     return overlapped(device, computing, work.bytes / bytesRate(device))
         + roundingSeconds(device, query, products) + launch * static_cast<double>(products.size());
+}
+
+/// Whether a framework that fuses nothing launches the operator by itself. Updates of weights are fused by
+/// all of them (torch.optim's foreach and fused implementations).
+bool isAlone(const DeviceModel &device, const Operator &op)
+{
+    const OperatorCategory category = categoryOf(op);
+    return device.unfused.value > 0 && op.direction != Direction::Optimizer
+        && category != OperatorCategory::Product && category != OperatorCategory::Attention;
+}
+
+} // namespace
+
+double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
+{
+    KernelQuery asked = query;
+    if (isAlone(device, query.op)) {
+        asked.joined = false;
+        asked.spared = {};
+    }
+    // The host is ahead of the device, unless that is done with a kernel before the next one is launched.
+    return std::max(onTheDevice(device, asked), asked.joined ? 0 : device.hostTime.value);
 }
 
 double leastKernelSeconds(const DeviceModel &device, const KernelQuery &query)

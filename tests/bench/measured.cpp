@@ -55,6 +55,7 @@ public:
             m_model = *model;
         m_fixed = file.value("fixed", json::object());
         m_cluster = file.value("cluster", json());
+        m_about = lower(file.value("source", std::string()) + m_fixed.dump());
     }
 
     /// Null where nothing is known.
@@ -94,11 +95,27 @@ public:
         return m_cluster.is_string() ? m_cluster.get<std::string>() : std::string();
     }
 
+    /// What trained it, by what the file says of its source; with a graph of the whole step no kernel waits
+    /// for the host.
+    std::string framework() const
+    {
+        if (const json graph = at("cuda_graph"); !graph.is_null() && graph != false)
+            return {};
+        if (has(m_about, "nanotron"))
+            return "nanotron";
+        if (has(m_about, "deepspeed"))
+            return "deepspeed";
+        if (has(m_about, "fsdp"))
+            return says("compile") ? "fsdp-compiled" : "fsdp";
+        return has(m_about, "megatron") || has(m_about, "nemo") || has(m_about, "nvidia") ? "megatron" : "";
+    }
+
 private:
     json m_columns;
     json m_model;
     json m_fixed;
     json m_cluster;
+    std::string m_about; ///< Of the file.
 };
 
 /// A number of the zoo's parameters.
@@ -225,13 +242,15 @@ Result<Prediction> predict(const Run &run)
     };
     PlanRequest request;
     request.model = model;
-    request.target = {*profile + ":" + std::to_string(devices), {}, static_cast<std::int32_t>(devices)};
+    const std::string framework = run.framework();
+    request.target = {*profile + ":" + std::to_string(devices) + (framework.empty() ? "" : "+" + framework),
+        {}, static_cast<std::int32_t>(devices)};
     request.upTo = PlanGrade::Timed;
     // Devices that share experts are replicas of all else.
     request.gallery = "3d:dp=" + std::to_string(dp / ep) + option("tp", tp) + option("pp", pp)
-        + (ep > 1 ? option("ep", ep) : "") + (cp > 1 ? option("cp", cp) : "") + option("zero", zeroOf(run))
-        + (tp > 1 ? option("sequence", 1) : "") + option("interleave", run.count("virtual_pipeline"))
-        + option("micro-batches", microBatches);
+        + (ep > 1 ? option("ep", ep) : "") + (cp > 1 ? option("cp", cp) + option("zigzag", 1) : "")
+        + option("zero", zeroOf(run)) + (tp > 1 ? option("sequence", 1) : "")
+        + option("interleave", run.count("virtual_pipeline")) + option("micro-batches", microBatches);
     TRY(const std::string recomputation, recomputationOf(run, *model));
     std::string rows = "precision all : " + precision + "\n" + recomputation + "\n";
     if (tp > 1 && has(lower(run.text("overlap")), "tensor-parallel")

@@ -1,6 +1,7 @@
 #include "engine/design/models/target.h"
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/hardware/framework.h"
 
 #include <algorithm>
 #include <optional>
@@ -45,7 +46,11 @@ PrecisionPreset usualPrecision(const Cluster &cluster)
 Result<Target> resolve(const TargetChoice &choice)
 {
     Target target;
-    TRY(target.cluster, clusterOf(choice));
+    TargetChoice device = choice;
+    const auto [cluster, framework] = splitFramework(choice.cluster);
+    device.cluster = cluster;
+    TRY(target.cluster, clusterOf(device));
+    TRY(target.cluster, withFramework(std::move(target.cluster), framework));
     target.deviceCount = choice.deviceCount > 0 ? choice.deviceCount : target.cluster.deviceCount;
     if (target.deviceCount > target.cluster.deviceCount)
         return Error{ErrorCode::InvalidInput,

@@ -12,7 +12,8 @@ namespace planloom {
 /// What a plan is for, as people say it.
 struct TargetChoice {
     /// A profile without a size ("dgx-a100"), which takes `deviceCount`; one with a size ("dgx-a100:8"); the
-    /// path of a cluster file; or, with `clusterJson`, a name of one's own.
+    /// path of a cluster file; or, with `clusterJson`, a name of one's own. Each with a framework behind it,
+    /// where there is one: "dgx-a100:8+fsdp" (framework.h).
     std::string cluster{};
     /// A cluster that is no profile; or what that file held, should it be gone; may be empty.
     std::string clusterJson{};

@@ -1,0 +1,97 @@
+#include "engine/hardware/framework.h"
+
+#include "engine/hardware/cluster_json.h"
+#include "engine/hardware/embedded_profiles.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace planloom {
+
+namespace {
+
+using Json = nlohmann::json;
+
+/// The profiles are a part of the program, and a test reads all of them: what they lack is none's.
+Sourced figureOf(const Json &owner, const char *name)
+{
+    const auto found = owner.find(name);
+    return found == owner.end() ? Sourced{}
+                                : Sourced{found->at("value").get<double>(), found->at("source").get<std::string>()};
+}
+
+Json profileOfFramework(std::string_view name)
+{
+    for (const EmbeddedProfile &profile : embeddedFrameworks())
+        if (profile.name == name)
+            return Json::parse(profile.json);
+    return {};
+}
+
+/// Of formats that have rates of attention of their own, too.
+void setAttention(DeviceModel &device, const Sourced &forward, const Sourced &backward)
+{
+    device.attentionEfficiency = forward;
+    device.attentionBackwardEfficiency = backward;
+    device.attentionKeysLost = {};
+    for (FormatEfficiency &format : device.formats)
+        format.attention = format.attentionBackward = {};
+}
+
+void apply(const Json &framework, DeviceModel &device, LinkArchitecture architecture)
+{
+    device.hostTime = figureOf(framework, "hostTime");
+    device.unfused = figureOf(framework, "unfused");
+    for (const Json &each : framework.value("attention", Json::array()))
+        if (each.at("architecture") == nameOf(architecture))
+            setAttention(device, figureOf(each, "forward"), figureOf(each, "backward"));
+}
+
+} // namespace
+
+std::vector<std::string> frameworkNames()
+{
+    std::vector<std::string> names;
+    for (const EmbeddedProfile &profile : embeddedFrameworks())
+        names.emplace_back(profile.name);
+    return names;
+}
+
+std::string meaningOfFramework(std::string_view name)
+{
+    return profileOfFramework(name).value("meaning", std::string());
+}
+
+Result<Cluster> withFramework(Cluster cluster, std::string_view name)
+{
+    if (name.empty())
+        return cluster;
+    const Json framework = profileOfFramework(name);
+    if (framework.is_null()) {
+        std::string known;
+        for (const std::string &each : frameworkNames())
+            known += (known.empty() ? "" : ", ") + each;
+        return Error{ErrorCode::NotFound, "there is no framework \"" + std::string(name.substr(0, 60)) + "\"",
+            "known are " + known, "framework:" + std::string(name.substr(0, 60))};
+    }
+    apply(framework, cluster.device, cluster.links.architecture);
+    for (DeviceClass &other : cluster.otherClasses)
+        apply(framework, other.device, other.links.architecture);
+    cluster.framework = std::string(name);
+    cluster.name = splitFramework(cluster.name).first + "+" + cluster.framework;
+    return cluster;
+}
+
+std::pair<std::string, std::string> splitFramework(std::string_view word)
+{
+    const std::size_t slash = word.rfind('/');
+    const std::size_t plus = word.find('+', slash == std::string_view::npos ? 0 : slash);
+    if (plus == std::string_view::npos)
+        return {std::string(word), {}};
+    const std::size_t end = std::min(word.find(':', plus), word.size());
+    return {std::string(word.substr(0, plus)) + std::string(word.substr(end)),
+        std::string(word.substr(plus + 1, end - plus - 1))};
+}
+
+} // namespace planloom

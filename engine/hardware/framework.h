@@ -1,0 +1,31 @@
+#pragma once
+
+#include "engine/hardware/cluster.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace planloom {
+
+// What trains a model is a part of the machine: the same device is slower where every operator is a launch by
+// itself, or where attention is an older kernel. A framework's profile says so (resources/frameworks), and the
+// cluster that it is put on has its figures.
+
+/// Of all profiles, sorted: "fsdp", "megatron" ...
+std::vector<std::string> frameworkNames();
+
+/// A sentence on what the framework does, for people; empty for names that are none.
+std::string meaningOfFramework(std::string_view name);
+
+/// `cluster` as a framework uses it: how long its host takes to launch a kernel, whether element-wise
+/// operators are launched together, what its attention reaches on this kind of device.
+/// @param name  empty, and `cluster` stays as it is: kernels as timings have them, launched without a host
+/// @return NotFound with the names there are
+Result<Cluster> withFramework(Cluster cluster, std::string_view name);
+
+/// "dgx-h100:8+fsdp" is the cluster "dgx-h100:8" and the framework "fsdp", as is "dgx-h100+fsdp:8".
+std::pair<std::string, std::string> splitFramework(std::string_view word);
+
+} // namespace planloom
