@@ -478,7 +478,9 @@ Result<void> GalleryMaker::append(
     }
     if (std::holds_alternative<MeshRule>(row->rule) && m_meshIsSolved)
         return {};
-    table.rows.push_back(*std::move(row));
+    for (Row &each :
+        withUnevenParts(m_model, *std::move(row), [this](const auto &axis) { return sizeOf(axis); }))
+        table.rows.push_back(std::move(each));
     return {};
 }
 

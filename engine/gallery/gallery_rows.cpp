@@ -151,6 +151,40 @@ Row templateRow(Selector selector, Rule rule, std::string note)
         .note = std::move(note)};
 }
 
+std::vector<Row> withUnevenParts(
+    const Model &model, Row row, const std::function<std::int32_t(const std::string &)> &sizeOf)
+{
+    auto *rule = std::get_if<OpTransRule>(&row.rule);
+    if (rule == nullptr)
+        return {std::move(row)};
+    const auto step = std::find_if(rule->steps.begin(), rule->steps.end(), [](const SplitStep &each) {
+        return each.kind == SplitKind::Dimension && each.dimension.kind == DimensionRef::Kind::Meaning
+            && each.dimension.meaning == DimensionMeaning::Vocabulary && each.sizes.empty()
+            && !each.axis.empty();
+    });
+    if (step == rule->steps.end())
+        return {std::move(row)};
+    const SelectorIndex &index = *model.index;
+    std::map<std::vector<std::int64_t>, std::vector<OperatorId>> bySizes;
+    for (const OperatorId op : forwardOnly(index.graph(), index.select(row.selector)))
+        if (const auto meant = findMeant(index.dimensions(), index.graph(), op, DimensionMeaning::Vocabulary);
+            meant.identifier >= 0)
+            bySizes[roundedShares(meant.extent, sizeOf(step->axis))].push_back(op);
+    if (bySizes.size() == 1)
+        step->sizes = bySizes.begin()->first;
+    if (bySizes.size() < 2)
+        return {std::move(row)};
+    std::vector<Row> rows;
+    for (const auto &[sizes, operators] : bySizes) {
+        step->sizes = sizes;
+        for (Selector &selector : selectorsByName(index, operators)) {
+            row.selector = std::move(selector);
+            rows.push_back(row);
+        }
+    }
+    return rows;
+}
+
 bool appendWhere(const SelectorIndex &index, const Selector &among, const Rule &rule,
     const std::function<bool(OperatorId)> &passedBy, const std::function<bool(OperatorId)> &takes,
     ConstraintTable &table)

@@ -21,6 +21,12 @@ std::vector<Selector> selectorsByName(const SelectorIndex &index, const std::vec
 /// A row of origin template.
 Row templateRow(Selector selector, Rule rule, std::string note = {});
 
+/// The row; of one that cuts vocabularies by meaning, where they do not divide, with the sizes of rounded
+/// shares: a row for each size.
+/// @param sizeOf  devices along an axis
+std::vector<Row> withUnevenParts(
+    const Model &model, Row row, const std::function<std::int32_t(const std::string &)> &sizeOf);
+
 /// Adds a row for the forward operators of `among` that `takes` says can take it, but for those that are
 /// passed by: one for the whole `among` if all of them can.
 /// @return whether any can

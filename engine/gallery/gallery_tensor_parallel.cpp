@@ -1,7 +1,6 @@
 #include "engine/gallery/gallery_tensor_parallel.h"
 
 #include "engine/gallery/gallery_rows.h"
-#include "engine/gallery/tensor_parallel_region.h"
 #include "engine/plan/complete.h"
 #include "engine/table/table_text.h"
 
@@ -44,21 +43,24 @@ DimensionRef positionOf(const Operator &op, std::int32_t identifier)
 void appendRows(const SelectorIndex &index, const std::vector<OperatorId> &operators,
     const TensorParallelCut &cut, const std::string &axis, ConstraintTable &table)
 {
-    std::map<std::string, std::vector<OperatorId>> groups; // by position
-    std::vector<DimensionRef> order;
+    std::map<std::string, std::vector<OperatorId>> groups; // by the words of the split
+    std::vector<SplitStep> order;
     for (const OperatorId op : operators) {
-        const auto ref = positionOf(index.graph().at(op), cut.identifier[static_cast<std::size_t>(op.index)]);
-        auto &group = groups[print(ref)];
+        const auto i = static_cast<std::size_t>(op.index);
+        SplitStep step{.kind = SplitKind::Dimension,
+            .dimension = positionOf(index.graph().at(op), cut.identifier[i]),
+            .parts = 0,
+            .sizes = cut.sizes[i],
+            .axis = axis};
+        auto &group = groups[print(Rule{OpTransRule{{step}}})];
         if (group.empty())
-            order.push_back(ref);
+            order.push_back(std::move(step));
         group.push_back(op);
     }
-    for (const DimensionRef &ref : order) {
-        for (Selector &selector : selectorsByName(index, groups[print(ref)])) {
-            SplitStep step{
-                .kind = SplitKind::Dimension, .dimension = ref, .parts = 0, .sizes = {}, .axis = axis};
-            table.rows.push_back(templateRow(std::move(selector), OpTransRule{{std::move(step)}}));
-        }
+    for (SplitStep &step : order) {
+        const OpTransRule rule{{std::move(step)}};
+        for (Selector &selector : selectorsByName(index, groups[print(Rule{rule})]))
+            table.rows.push_back(templateRow(std::move(selector), rule));
     }
 }
 
@@ -121,10 +123,10 @@ void appendRecurrences(const Model &model, std::int32_t deviceCount, const std::
 } // namespace
 
 Result<void> appendSequenceParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
-    std::int32_t parts, ConstraintTable &table)
+    std::int32_t parts, ConstraintTable &table, UnevenParts uneven)
 {
     const SelectorIndex &index = *model.index;
-    const TensorParallelCut cut = findTensorParallel(index, parts);
+    const TensorParallelCut cut = findTensorParallel(index, parts, uneven);
     const SplitStep step{.kind = SplitKind::Dimension,
         .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
         .parts = 0,
@@ -143,11 +145,11 @@ Result<void> appendSequenceParallel(const Model &model, std::int32_t deviceCount
 }
 
 Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, const std::string &axis,
-    std::int32_t parts, ConstraintTable &table)
+    std::int32_t parts, ConstraintTable &table, UnevenParts uneven)
 {
     const SelectorIndex &index = *model.index;
     const Graph &graph = *model.graph;
-    TensorParallelCut cut = findTensorParallel(index, parts);
+    TensorParallelCut cut = findTensorParallel(index, parts, uneven);
     appendRecurrences(model, deviceCount, axis, cut, table);
     if (cut.regions == 0) {
         return Error{ErrorCode::InvalidInput,
@@ -183,7 +185,7 @@ Result<void> appendTensorParallel(const Model &model, std::int32_t deviceCount, 
             const auto &splits = completion.plan.decisions[i].partition.splits;
             isMissed[i] = std::none_of(splits.begin(), splits.end(), [&](const Split &split) {
                 return split.axis == axis && split.kind == SplitKind::Dimension
-                    && split.dimension == cut.identifier[i];
+                    && split.dimension == cut.identifier[i] && split.sizes == cut.sizes[i];
             });
             if (!isMissed[i])
                 continue;

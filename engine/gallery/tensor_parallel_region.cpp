@@ -2,11 +2,13 @@
 
 #include "engine/graph/annotation/annotation.h"
 #include "engine/graph/annotation/inner_identifier.h"
+#include "engine/graph/annotation/partition.h"
 #include "engine/graph/dimensions/dimension_classes.h"
 
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -15,6 +17,9 @@ namespace planloom {
 namespace {
 
 constexpr int kMostRetries = 48;
+constexpr int kMostUnits = 6; ///< That are tried for a region.
+/// Elements of each part from which on the largest of uneven ones is hardly above the mean.
+constexpr std::int64_t kLargePart = 128;
 
 std::optional<std::size_t> leadingPosition(
     const Annotation &annotation, const TensorTerms &terms, std::int32_t identifier)
@@ -36,9 +41,12 @@ struct Search {
     const SelectorIndex &index;
     const Graph &graph;
     std::int32_t parts = 1;
+    UnevenParts uneven = UnevenParts::Any;
     std::vector<bool> trained{}; ///< By tensor: depends on a weight, so that its gradient matters.
     std::vector<std::int32_t> identifier{}; ///< By operator: decided by earlier regions.
     std::vector<std::int32_t> cut{}; ///< By tensor: its dimension cut by earlier regions; -1 if whole.
+    std::vector<std::int64_t> unitsOfOperator{}; ///< `Region::units` of what cuts it.
+    std::vector<std::int64_t> unitsOfTensor{};
 
     bool hasWeight(const Operator &op) const
     {
@@ -75,10 +83,14 @@ struct Search {
 class Region
 {
 public:
-    Region(const Search &search, bool mayslice, const std::set<TensorId> &whole)
+    /// @param units  0 for equal parts; else how many things are dealt out in rounded shares, each of which
+    /// is
+    ///   as many elements of every identifier that the region cuts
+    Region(const Search &search, bool mayslice, const std::set<TensorId> &whole, std::int64_t units)
         : m_search(search)
         , m_maySlice(mayslice)
         , m_whole(whole)
+        , m_units(units)
     {
     }
 
@@ -95,6 +107,9 @@ public:
     int losses() const { return m_losses; }
     const std::string &obstacle() const { return m_obstacle; }
     TensorId blamed() const { return m_blamed; }
+    std::int64_t units() const { return m_units; }
+    /// Units with which what did not divide would; 0 where there are none.
+    std::int64_t otherUnits() const { return m_otherUnits; }
 
 private:
     bool decide(OperatorId op, std::int32_t identifier);
@@ -102,6 +117,8 @@ private:
     bool setCut(TensorId tensor, std::int32_t dimension);
     bool needCut(TensorId tensor, std::int32_t dimension);
     bool isShared(const Operator &op, std::int32_t identifier, std::size_t slot) const;
+    bool fits(OperatorId id, std::int32_t identifier);
+    bool isCutAlike(std::int64_t theirs);
     void gather(TensorId tensor);
     bool follow(TensorId tensor);
     bool fail(const std::string &reason, TensorId blamed = {})
@@ -117,10 +134,18 @@ private:
         const auto found = m_cut.find(tensor);
         return found != m_cut.end() ? found->second : m_search.cut[static_cast<std::size_t>(tensor.index)];
     }
+    /// Units of what cuts a tensor.
+    std::int64_t unitsOf(TensorId tensor) const
+    {
+        return m_cut.contains(tensor) ? m_units
+                                      : m_search.unitsOfTensor[static_cast<std::size_t>(tensor.index)];
+    }
 
     const Search &m_search;
     bool m_maySlice = false;
     const std::set<TensorId> &m_whole; ///< Tensors that must not be cut.
+    std::int64_t m_units = 0;
+    std::int64_t m_otherUnits = 0;
     std::map<OperatorId, std::int32_t> m_identifier{};
     std::map<TensorId, std::int32_t> m_cut{};
     std::map<OperatorId, std::int32_t> m_gathered{}; ///< Columns whose outputs are needed whole.
@@ -155,16 +180,43 @@ bool Region::grow(OperatorId op, std::int32_t identifier)
     return true;
 }
 
+/// Whether an identifier can be cut as all others of the region; notes how they could be cut otherwise.
+bool Region::fits(OperatorId id, std::int32_t identifier)
+{
+    const Operator &op = m_search.graph.at(id);
+    const std::int64_t size = op.annotation.dimensions[static_cast<std::size_t>(identifier)].size;
+    if (m_units == 0 ? dividesInto(op.annotation, identifier, m_search.parts) : size % m_units == 0)
+        return true;
+    const std::int64_t units = m_units == 0 ? size : std::gcd(size, m_units);
+    const bool may = m_search.uneven == UnevenParts::Any
+        || (units == size && !vocabularyShares(m_search.index, id, identifier, m_search.parts).empty());
+    if (units >= m_search.parts && may)
+        m_otherUnits = units;
+    return false;
+}
+
+/// Whether what an earlier region cut is cut as this one cuts.
+bool Region::isCutAlike(std::int64_t theirs)
+{
+    if (theirs == m_units)
+        return true;
+    if (m_units == 0)
+        m_otherUnits = theirs;
+    return false;
+}
+
 bool Region::decide(OperatorId id, std::int32_t identifier)
 {
     const Operator &op = m_search.graph.at(id);
     const std::int32_t before = m_search.identifier[static_cast<std::size_t>(id.index)];
-    if (const auto found = m_identifier.find(id); found != m_identifier.end() || before >= 0) {
-        const std::int32_t known = found != m_identifier.end() ? found->second : before;
-        return known == identifier || fail("'" + op.name + "' would have to be split in two ways");
-    }
+    if (const auto found = m_identifier.find(id); found != m_identifier.end())
+        return found->second == identifier || fail("'" + op.name + "' would have to be split in two ways");
+    if (before >= 0)
+        return (before == identifier
+                   && isCutAlike(m_search.unitsOfOperator[static_cast<std::size_t>(id.index)]))
+            || fail("'" + op.name + "' would have to be split in two ways");
     const Dimension &dimension = op.annotation.dimensions[static_cast<std::size_t>(identifier)];
-    if (!dividesInto(op.annotation, identifier, m_search.parts)) {
+    if (!fits(id, identifier)) {
         return fail("'" + dimension.name + "' of '" + op.name + "' has size " + std::to_string(dimension.size)
             + ", which " + std::to_string(m_search.parts) + " does not divide");
     }
@@ -233,7 +285,7 @@ bool Region::isShared(const Operator &op, std::int32_t identifier, std::size_t s
     const std::int32_t inner = innerOf(op.annotation, identifier);
     return isOnlyHead
         || (inner >= 0 && !mentions(op.annotation.inputs[slot], inner)
-            && op.annotation.dimensions[static_cast<std::size_t>(identifier)].size % m_search.parts != 0);
+            && op.annotation.dimensions[static_cast<std::size_t>(identifier)].size < m_search.parts);
 }
 
 /// Cuts the product by weights that `tensor` comes from, through operators without others, along what it
@@ -261,7 +313,7 @@ void Region::gather(TensorId tensor)
 bool Region::setCut(TensorId tensor, std::int32_t dimension)
 {
     if (const std::int32_t known = cutOf(tensor); known >= 0)
-        return known == dimension
+        return (known == dimension && isCutAlike(unitsOf(tensor)))
             || fail("'" + m_search.graph.at(tensor).name + "' would be cut in two ways");
     // What the model returns may be cut: the host takes it in pieces.
     if (m_whole.contains(tensor))
@@ -275,7 +327,8 @@ bool Region::needCut(TensorId tensor, std::int32_t dimension)
 {
     const Tensor &itself = m_search.graph.at(tensor);
     if (const std::int32_t known = cutOf(tensor); known >= 0)
-        return known == dimension || fail("'" + itself.name + "' would be cut in two ways", tensor);
+        return (known == dimension && isCutAlike(unitsOf(tensor)))
+            || fail("'" + itself.name + "' would be cut in two ways", tensor);
     const OperatorId maker = m_search.makerOf(tensor);
     if (!maker.valid() || !m_search.trained[static_cast<std::size_t>(tensor.index)])
         return true; // each part takes its slice; no gradient to gather
@@ -288,13 +341,11 @@ bool Region::needCut(TensorId tensor, std::int32_t dimension)
         if (op.outputs[s] == tensor && static_cast<std::size_t>(dimension) < terms.terms.size())
             identifier = disjointFactor(op.annotation, terms.terms[static_cast<std::size_t>(dimension)]);
     }
-    const bool divides = identifier
-        && op.annotation.dimensions[static_cast<std::size_t>(*identifier)].size % m_search.parts == 0;
-    if (!divides) {
-        return m_maySlice
-            || fail("'" + op.name + "' cannot be split so that '" + itself.name + "' is cut", tensor);
-    }
-    return decide(maker, *identifier);
+    if (identifier && fits(maker, *identifier)
+        && op.annotation.dimensions[static_cast<std::size_t>(*identifier)].size >= m_search.parts)
+        return decide(maker, *identifier);
+    return (m_maySlice && m_otherUnits == 0)
+        || fail("'" + op.name + "' cannot be split so that '" + itself.name + "' is cut", tensor);
 }
 
 /// Every user of a cut tensor must take it cut.
@@ -323,15 +374,54 @@ bool Region::follow(TensorId tensor)
     return true;
 }
 
+/// A region that was tried in equal parts, and where something did not divide, in other units.
+struct Grown {
+    bool is = false;
+    std::optional<Region> region{}; ///< That grew; else the last one that was tried.
+    TensorId blamed{}; ///< Of equal parts.
+    std::string obstacle{}; ///< Likewise.
+};
+
+Grown growRegion(const Search &search, bool maySlice, const std::set<TensorId> &whole, OperatorId op,
+    std::int32_t identifier)
+{
+    Grown grown;
+    std::int64_t units = 0;
+    for (int round = 0; round < kMostUnits; ++round) {
+        Region &region = grown.region.emplace(search, maySlice, whole, units);
+        grown.is = region.grow(op, identifier);
+        if (round == 0) {
+            grown.blamed = region.blamed();
+            grown.obstacle = region.obstacle();
+        }
+        if (grown.is || region.otherUnits() == 0 || region.otherUnits() == units)
+            break;
+        units = region.otherUnits();
+    }
+    return grown;
+}
+
 void commit(Search &search, const Region &region, TensorParallelCut &result)
 {
-    for (const auto &[op, identifier] : region.identifiers())
+    for (const auto &[op, identifier] : region.identifiers()) {
         search.identifier[static_cast<std::size_t>(op.index)] = identifier;
+        search.unitsOfOperator[static_cast<std::size_t>(op.index)] = region.units();
+        if (region.units() > 0) {
+            const std::int64_t size =
+                search.graph.at(op).annotation.dimensions[static_cast<std::size_t>(identifier)].size;
+            auto &sizes = result.sizes[static_cast<std::size_t>(op.index)];
+            sizes = roundedShares(region.units(), search.parts);
+            for (std::int64_t &share : sizes)
+                share *= size / region.units();
+        }
+    }
     for (const auto &[op, identifier] : region.gathered())
         if (std::int32_t &own = search.identifier[static_cast<std::size_t>(op.index)]; own < 0)
             own = identifier;
-    for (const auto &[tensor, dimension] : region.cuts())
+    for (const auto &[tensor, dimension] : region.cuts()) {
         search.cut[static_cast<std::size_t>(tensor.index)] = dimension;
+        search.unitsOfTensor[static_cast<std::size_t>(tensor.index)] = region.units();
+    }
     // Pairs, and rows fed by slices; a loss or a lookup alone is no reason to split a model.
     result.regions += region.losses() == 0 && region.products() > 1 ? 1 : 0;
 }
@@ -359,13 +449,11 @@ void findPairs(Search &search, TensorParallelCut &result)
             }
             if (!inWeight || inOther)
                 continue;
-            Region region(search, false, none);
-            const bool grown = region.grow({static_cast<std::int32_t>(i)}, identifier);
-            if (grown && (region.rows() > 0 || region.losses() > 0))
-                commit(search, region, result);
-            else if (result.obstacle.empty()
-                || region.obstacle().find("does not divide") != std::string::npos)
-                result.obstacle = region.obstacle();
+            const Grown grown = growRegion(search, false, none, {static_cast<std::int32_t>(i)}, identifier);
+            if (grown.is && (grown.region->rows() > 0 || grown.region->losses() > 0))
+                commit(search, *grown.region, result);
+            else if (result.obstacle.empty() || grown.obstacle.find("does not divide") != std::string::npos)
+                result.obstacle = grown.obstacle;
         }
     }
 }
@@ -386,13 +474,17 @@ void findRows(Search &search, TensorParallelCut &result)
             // What turns out to be needed whole by someone is sliced instead of cut in the next attempt.
             std::set<TensorId> whole;
             for (int attempt = 0; attempt < kMostRetries; ++attempt) {
-                Region region(search, true, whole);
-                if (region.grow({static_cast<std::int32_t>(i)}, identifier)) {
-                    if (region.products() > 1)
-                        commit(search, region, result);
+                const Grown grown =
+                    growRegion(search, true, whole, {static_cast<std::int32_t>(i)}, identifier);
+                if (grown.is) {
+                    if (grown.region->products() > 1)
+                        commit(search, *grown.region, result);
                     break;
                 }
-                if (!region.blamed().valid() || !whole.insert(region.blamed()).second)
+                const auto isNew = [&](TensorId tensor) {
+                    return tensor.valid() && whole.insert(tensor).second;
+                };
+                if (!isNew(grown.region->blamed()) && !isNew(grown.blamed))
                     break;
             }
         }
@@ -416,7 +508,7 @@ void findVocabularies(Search &search, TensorParallelCut &result)
             || !leadingWith(classes,
                 classes.ofOperator[static_cast<std::size_t>(id.index)][static_cast<std::size_t>(*rows)],
                 DimensionMeaning::Vocabulary)
-            || op.annotation.dimensions[static_cast<std::size_t>(*rows)].size % search.parts != 0)
+            || op.annotation.dimensions[static_cast<std::size_t>(*rows)].size < search.parts)
             return std::nullopt;
         return rows;
     };
@@ -444,21 +536,34 @@ void findVocabularies(Search &search, TensorParallelCut &result)
     }
     const std::set<TensorId> none;
     for (const auto &[id, rows] : lookups) {
-        Region region(search, false, none);
-        if (region.grow(id, rows))
-            commit(search, region, result);
+        if (const Grown grown = growRegion(search, false, none, id, rows); grown.is)
+            commit(search, *grown.region, result);
     }
 }
 
 } // namespace
 
-TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts)
+std::vector<std::int64_t> vocabularyShares(
+    const SelectorIndex &index, OperatorId op, std::int32_t identifier, std::int32_t parts)
+{
+    const DimensionClasses &classes = index.dimensions();
+    const auto at = static_cast<std::size_t>(identifier);
+    const std::int64_t size = index.graph().at(op).annotation.dimensions[at].size;
+    const bool isOne = size >= kLargePart * parts
+        && leadingWith(classes, classes.ofOperator[static_cast<std::size_t>(op.index)][at],
+            DimensionMeaning::Vocabulary);
+    return isOne ? roundedShares(size, parts) : std::vector<std::int64_t>{};
+}
+
+TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t parts, UnevenParts uneven)
 {
     const Graph &graph = index.graph();
-    Search search{index, graph, parts};
+    Search search{index, graph, parts, uneven};
     search.trained.assign(graph.tensors.size(), false);
     search.identifier.assign(graph.operators.size(), -1);
     search.cut.assign(graph.tensors.size(), -1);
+    search.unitsOfOperator.assign(graph.operators.size(), 0);
+    search.unitsOfTensor.assign(graph.tensors.size(), 0);
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
         search.trained[t] = graph.tensors[t].role == TensorRole::Weight;
     for (const Operator &op : graph.operators) {
@@ -473,6 +578,7 @@ TensorParallelCut findTensorParallel(const SelectorIndex &index, std::int32_t pa
     }
 
     TensorParallelCut result;
+    result.sizes.resize(graph.operators.size());
     findPairs(search, result);
     findRows(search, result);
     if (result.regions > 0)

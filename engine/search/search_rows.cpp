@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace planloom {
 
@@ -22,16 +23,19 @@ bool sameCut(const Split &a, const Split &b)
         && (a.kind != SplitKind::Dimension || (a.dimension == b.dimension && a.sizes == b.sizes));
 }
 
+/// A split as a row says it: its kind, the name of its dimension, and the sizes of uneven parts.
+using SaidSplit = std::tuple<SplitKind, std::string, std::vector<std::int64_t>>;
+
 /// Operators whose partition over an axis no row of the asked ones gives, and the default rule would not
 /// choose.
 /// @param own  of a choice: the split over the axis; @param other  that over the other one
-std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
+std::map<SaidSplit, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
     const std::vector<std::int32_t> &choice, const PlacedOperators &placed, Split OperatorChoice::*own,
     Split OperatorChoice::*other)
 {
     const AxisSetting &setting = problem.setting();
     const Graph &graph = *setting.model->graph;
-    std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> bySplit; // and dimension
+    std::map<SaidSplit, std::vector<OperatorId>> bySplit;
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
         if (placed.isAside(i))
             continue;
@@ -65,7 +69,7 @@ std::map<std::pair<SplitKind, std::string>, std::vector<OperatorId>> toBeSaid(co
         const std::string name = wanted.kind == SplitKind::Dimension
             ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
             : std::string{};
-        bySplit[{wanted.kind, name}].push_back(id);
+        bySplit[{wanted.kind, name, wanted.sizes}].push_back(id);
     }
     return bySplit;
 }
@@ -157,11 +161,11 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
                              Split OperatorChoice::*other) {
         for (const auto &[split, operators] :
             toBeSaid(problem, estimate.partition->choice, placed, own, other)) {
-            const auto &[kind, name] = split;
+            const auto &[kind, name, sizes] = split;
             SplitStep step{.kind = kind,
                 .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
                 .parts = 0,
-                .sizes = {},
+                .sizes = sizes,
                 .axis = axis};
             for (Selector &selector : selectorsByName(index, operators))
                 add(std::move(selector), OpTransRule{{step}});

@@ -301,6 +301,21 @@ const Split *slicesOf(const Partition &partition)
 
 } // namespace
 
+std::vector<std::int64_t> roundedShares(std::int64_t size, std::int32_t parts)
+{
+    if (parts < 2 || size < parts || size % parts == 0)
+        return {};
+    const std::int64_t most = (size + parts - 1) / parts;
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(parts), most);
+    if (const std::int64_t last = size - most * (parts - 1); last > 0) {
+        sizes.back() = last;
+        return sizes;
+    }
+    for (auto i = static_cast<std::size_t>(size % parts); i < sizes.size(); ++i)
+        sizes[i] = most - 1;
+    return sizes;
+}
+
 std::int32_t partCount(const Partition &partition)
 {
     std::int32_t count = 1;

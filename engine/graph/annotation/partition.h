@@ -44,6 +44,11 @@ struct Split {
     friend auto operator<=>(const Split &, const Split &) = default;
 };
 
+/// The sizes of `parts` parts of `size` elements that do not divide: alike, rounded up, and what is left for
+/// the last one, as if what is cut were padded; where none would be left, the first ones have one more than
+/// the others. Empty where equal parts do, and where there are fewer elements than parts.
+std::vector<std::int64_t> roundedShares(std::int64_t size, std::int32_t parts);
+
 /// Nested splits, outermost first. Part p is a mixed-radix number with the last split varying fastest. An
 /// empty list is the whole operator in one part.
 struct Partition {

@@ -1,5 +1,6 @@
 #include "engine/search/partition/operator_choices.h"
 
+#include "engine/gallery/tensor_parallel_region.h"
 #include "engine/graph/annotation/inner_identifier.h"
 #include "engine/graph/operators/catalogue.h"
 #include "engine/graph/operators/gradient_flow.h"
@@ -418,9 +419,15 @@ std::vector<Split> ChoiceFinder::splitsOver(
             splits.push_back(split);
     };
     consider({.kind = SplitKind::Replicate, .parts = parts, .axis = axis});
+    // Of other dimensions than vocabularies, uneven parts of one operator may be no parts of another one that
+    // cuts what the first made: layouts do not tell.
     if (parts > 1)
         for (const std::int32_t dimension : splittableDimensions(m_graph.at(forward).annotation))
-            consider({.kind = SplitKind::Dimension, .dimension = dimension, .parts = parts, .axis = axis});
+            consider({.kind = SplitKind::Dimension,
+                .dimension = dimension,
+                .parts = parts,
+                .sizes = vocabularyShares(*m_setting.model->index, forward, dimension, parts),
+                .axis = axis});
     if (parts > 1 && (*m_joins)[at(forward)])
         consider({.kind = SplitKind::Value, .parts = parts, .axis = axis});
     // What rows say in more detail: parts that are not alike.

@@ -38,13 +38,15 @@ Result<std::vector<UsualPartition>> usualPartitions(
         return partitions;
     ConstraintTable table;
     table.rows.push_back(templateRow({}, MeshRule{{{axis, parts}}}));
-    if (!appendTensorParallel(model, parts, axis, parts, table))
+    // Heads in uneven parts are no choice of an operator (ChoiceFinder), vocabularies are.
+    constexpr UnevenParts kUneven = UnevenParts::Vocabularies;
+    if (!appendTensorParallel(model, parts, axis, parts, table, kUneven))
         return partitions;
     if (auto partition = completed(model, axis, parts, table))
         partitions.push_back(*std::move(partition));
     if (stop.stop_requested())
         return cancelled();
-    if (appendSequenceParallel(model, parts, axis, parts, table))
+    if (appendSequenceParallel(model, parts, axis, parts, table, kUneven))
         if (auto partition = completed(model, axis, parts, table))
             partitions.push_back(*std::move(partition));
     for (UsualPartition &partition : usualAround(model, axis, parts))

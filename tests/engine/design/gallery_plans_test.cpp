@@ -139,11 +139,10 @@ TEST(GalleryPlans, EffectSaysWhatIsNotCutAndWhy)
     ASSERT_TRUE(effect) << describe(effect.error());
     EXPECT_TRUE(effect->fits);
     EXPECT_GT(effect->summary.stepSeconds, 0);
-    // 33 words are not cut four ways; norms need not be.
+    // 33 words are cut in 9, 9, 9 and 6; norms need not be.
     ASSERT_FALSE(effect->uncut.empty());
-    EXPECT_NE(effect->uncut[0].find("over tp (4.12 KiB): 4 does not divide"), std::string::npos)
-        << effect->uncut[0];
-    EXPECT_NE(effect->uncut[0].find("=33 (36 would do)"), std::string::npos) << effect->uncut[0];
+    for (const std::string &words : effect->uncut)
+        EXPECT_EQ(words.find("does not divide"), std::string::npos) << words;
     EXPECT_NE(effect->uncut.back().find(" with weights over tp ("), std::string::npos)
         << effect->uncut.back();
     EXPECT_EQ(std::count_if(effect->uncut.begin(), effect->uncut.end(),

@@ -64,7 +64,7 @@ TEST(Gallery, TensorParallelFindsColumnAndRowPairsOfGpt)
     EXPECT_EQ(cuts.at("lm_head"), kColumn); // up to the loss's statistics of the vocabulary
 }
 
-TEST(Gallery, TensorParallelSplitsTheVocabularyWhereItDivides)
+TEST(Gallery, TensorParallelSplitsTheVocabulary)
 {
     // By name: the meaning of what is cut over tp.
     const auto cutsOf = [](std::int64_t vocabulary, std::int32_t devices) {
@@ -81,15 +81,15 @@ TEST(Gallery, TensorParallelSplitsTheVocabularyWhereItDivides)
                             .name;
         return cuts;
     };
-    for (const std::int32_t devices : {2, 4}) {
-        const auto cuts = cutsOf(24, devices);
+    for (const auto &[vocabulary, devices] : {std::pair{24, 2}, {24, 4}, {23, 2}, {23, 4}}) {
+        const auto cuts = cutsOf(vocabulary, devices);
         EXPECT_EQ(cuts.at("wte"), "v");
         EXPECT_EQ(cuts.at("lm_head"), "n");
         EXPECT_EQ(cuts.at("loss.statistics"), "c");
         EXPECT_FALSE(cuts.contains("wpe")); // a table of positions stays on every device
         EXPECT_FALSE(cuts.contains("loss.cross_entropy")); // a few numbers an item
     }
-    const auto whole = cutsOf(23, 2);
+    const auto whole = cutsOf(3, 4);
     EXPECT_EQ(whole.at("h.0.mlp.c_fc"), "n");
     for (const char *name : {"wte", "lm_head", "loss.statistics"})
         EXPECT_FALSE(whole.contains(name)) << name;
@@ -198,6 +198,44 @@ TEST(Gallery, RowOperatorsAloneCommunicateUnderTensorParallelism)
     }
 }
 
+/// By name: the sizes of the parts that a forward operator is cut into over tp, where they are not equal.
+std::map<std::string, std::vector<std::int64_t>> unevenSizes(const Plan &plan)
+{
+    std::map<std::string, std::vector<std::int64_t>> sizes;
+    for (std::size_t i = 0; plan.graph && i < plan.decisions.size(); ++i)
+        for (const Split &split : plan.decisions[i].partition.splits)
+            if (plan.graph->operators[i].direction == Direction::Forward && !split.sizes.empty())
+                sizes[plan.graph->operators[i].name] = split.sizes;
+    return sizes;
+}
+
+TEST(Gallery, WhatDoesNotDivideIsCutInRoundedSharesAndAllOfItsRegionAlike)
+{
+    using Sizes = std::vector<std::int64_t>;
+    const auto gpt = zooTraining("zoo:gpt?layers=1&hidden=40&heads=5&seq=8&vocab=33&batch=4");
+    auto sizes = unevenSizes(galleryPlan(gpt, "tensor-parallel", 2));
+    EXPECT_EQ(sizes["wte"], (Sizes{17, 16}));
+    EXPECT_EQ(sizes["lm_head"], (Sizes{17, 16}));
+    EXPECT_EQ(sizes["h.0.attn.c_proj"], (Sizes{24, 16})); // 3 and 2 heads of 8
+    EXPECT_EQ(sizes.count("h.0.mlp.c_fc"), 0u); // 160 divide
+    sizes = unevenSizes(galleryPlan(gpt, "tensor-parallel", 4));
+    EXPECT_EQ(sizes["wte"], (Sizes{9, 9, 9, 6}));
+    EXPECT_EQ(sizes["h.0.attn.c_proj"], (Sizes{16, 8, 8, 8})); // rounded up, one would have none
+    sizes = unevenSizes(galleryPlan(gpt, "3d:tp=3", 3));
+    EXPECT_EQ(sizes["h.0.mlp.c_fc"], (Sizes{54, 54, 52}));
+    EXPECT_EQ(sizes.count("wte"), 0u);
+    // Key heads and the query heads that share them.
+    const auto llama =
+        zooTraining("zoo:llama?layers=1&hidden=40&heads=10&kv_heads=5&ffn=48&seq=8&vocab=32&batch=4");
+    sizes = unevenSizes(galleryPlan(llama, "tensor-parallel", 2));
+    EXPECT_EQ(sizes["layers.0.self_attn.q_proj"], (Sizes{24, 16}));
+    EXPECT_EQ(sizes["layers.0.self_attn.k_proj"], (Sizes{12, 8}));
+    EXPECT_EQ(sizes["layers.0.self_attn.o_proj"], (Sizes{24, 16}));
+    EXPECT_EQ(sizes.count("lm_head"), 0u);
+    const auto two = zooTraining("zoo:gpt?layers=2&hidden=40&heads=5&seq=8&vocab=33&batch=4");
+    EXPECT_EQ(unevenSizes(galleryPlan(two, "interlaced:micro-batches=2", 2))["lm_head"], (Sizes{17, 16}));
+}
+
 TEST(Gallery, DataParallelSplitsTheBatchOfEveryOperatorThatHasOne)
 {
     const auto graph = tinyGpt();
@@ -269,7 +307,7 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
     };
     const Case cases[] = {
         {"data-parallel", 3, "4 samples, which 3 does not divide"},
-        {"tensor-parallel", 5, "5 ways"},
+        {"tensor-parallel", 300, "300 ways"},
         {"zero1", 8, "does not divide"},
         {"pipeline:micro-batches=3", 2, "does not divide"},
         {"pipeline:micro-batches=8", 2, "no more than 4"},

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -77,6 +79,26 @@ Graph matMul()
     Graph graph = oneOperator("b m k+, k+ n -> b m n", kMatMulInputs, kMatMulOutputs);
     graph.operators[0].annotation.linearInputs = {0};
     return graph;
+}
+
+TEST(RoundedShares, AreAlikeButForTheLastUnlessItWouldHaveNone)
+{
+    using Sizes = std::vector<std::int64_t>;
+    EXPECT_EQ(roundedShares(50257, 2), (Sizes{25129, 25128}));
+    EXPECT_EQ(roundedShares(50257, 3), (Sizes{16753, 16753, 16751}));
+    EXPECT_EQ(roundedShares(12, 8), (Sizes{2, 2, 2, 2, 1, 1, 1, 1}));
+    EXPECT_EQ(roundedShares(5, 4), (Sizes{2, 1, 1, 1}));
+    for (const auto &[size, parts] : {std::pair{8, 4}, {3, 4}, {7, 1}})
+        EXPECT_TRUE(roundedShares(size, parts).empty());
+    for (std::int64_t size = 2; size < 40; ++size)
+        for (std::int32_t parts = 2; parts <= size; ++parts) {
+            const Sizes sizes = roundedShares(size, parts);
+            if (size % parts == 0)
+                continue;
+            EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}), size);
+            EXPECT_EQ(sizes.front(), (size + parts - 1) / parts);
+            EXPECT_GT(*std::min_element(sizes.begin(), sizes.end()), 0);
+        }
 }
 
 } // namespace
