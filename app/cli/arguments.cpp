@@ -42,6 +42,20 @@ VerbSpec sessionVerb(const OptionSpec &json, const OptionSpec &help)
 
 } // namespace
 
+namespace {
+
+/// How a plan is made of rows that leave something open.
+std::vector<OptionSpec> leftOpenOptions()
+{
+    return {{"allow-copies", "",
+                "a gallery plan whose replicas compute more than half of the model alike is a plan, too"},
+        {"no-search", "",
+            "what rows leave open is decided by the default rule (follow the producer, else replicate), as "
+            "with --gallery, not searched for the best"}};
+}
+
+} // namespace
+
 Result<Arguments> Arguments::parse(const VerbSpec &verb, const std::vector<std::string> &words)
 {
     Arguments arguments;
@@ -200,16 +214,9 @@ const std::vector<VerbSpec> &verbs()
             kModel},
         {"solve", "MODEL",
             "finds the best plan within the rows; prints step time, memory, traffic and bubble per device",
-            with({kPlan,
-                {{"allow-copies", "",
-                     "a gallery plan whose replicas compute more than half of the model alike is a plan, "
-                     "too"},
-                    {"no-search", "",
-                        "what rows leave open is decided by the default rule (follow the producer, else "
-                        "replicate), "
-                        "as with --gallery, not searched for the best"},
-                    {"suggest", "",
-                        "with --json: rows that would make the plan faster or smaller, each simulated"},
+            with({kPlan, leftOpenOptions(),
+                {{"suggest", "",
+                     "with --json: rows that would make the plan faster or smaller, each simulated"},
                     {"watch", "FILE",
                         "solves the table in FILE anew whenever it changes; a line for every grade of every "
                         "answer, until interrupted"},
@@ -248,6 +255,10 @@ const std::vector<VerbSpec> &verbs()
                 {"trace", "FILE", "write the timeline as a Perfetto trace"},
                 {"idle", "", "say why devices are idle, and how long for each reason"},
                 {"peak", "", "say what the fullest device holds as it is fullest"}, kJson, kHelp}},
+        {"fits", "PLAN|MODEL",
+            "whether every rank's memory is enough, and what the fullest one holds: status 0 if it is, 1 if "
+            "not",
+            with({kPlan, leftOpenOptions(), kModel})},
         {"compare", "PLAN_A PLAN_B", "what plan B does differently from plan A, and where its time goes",
             {{"at-most", "RATIO", "exit with status 1 if B's step takes more than RATIO times A's"},
                 {"cluster", "C", "another cluster than the plans were made for"}, kJson, kHelp}},

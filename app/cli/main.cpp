@@ -75,9 +75,9 @@ int main(int argc, char **argv)
         return report(effects.error(), asJson);
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
-        {"schedule", runSchedule}, {"simulate", runSimulate}, {"compare", runCompare}, {"verify", runVerify},
-        {"run", runRun}, {"check-annotation", runCheckAnnotation}, {"export", runExport},
-        {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}};
+        {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits}, {"compare", runCompare},
+        {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
+        {"export", runExport}, {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)
             continue;

@@ -36,11 +36,7 @@ PeakReport peakOf(const ExecutionPlan &plan, const Timeline &timeline)
         return peak;
     peak.bytes = curve->peak.count;
     peak.ofKinds = curve->atPeak;
-    for (std::size_t i = 0; i < curve->time.size(); ++i)
-        if (curve->bytes[i] == curve->atPeak) {
-            peak.time = curve->time[i];
-            break;
-        }
+    peak.time = peakTime(*curve).count();
     std::map<std::pair<std::int32_t, MemoryKind>, PeakReport::Held> ofTensors;
     for (const BufferLifetime &each : memoryAt(plan, timeline, peak.device, Nanoseconds{peak.time})) {
         PeakReport::Held &own = ofTensors[{each.tensor.index, each.kind}];

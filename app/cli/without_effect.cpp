@@ -22,9 +22,14 @@ const Names kTraining{
     "optimizer", "learning-rate", "weight-decay", "clip-norm", "recompute", "zero", "rate-schedule"};
 const Names kOfModel{"dim", "parameter", "constant", "as-input", "operators", "capacity", "unroll", "loss"};
 const Names kOfFile{"parameter", "constant", "as-input", "operators", "unroll", "loss"};
-const Names kOfPlan{"cluster", "framework", "devices", "gallery", "table", "axis", "micro-batches",
-    "recompute", "zero", "offload", "precision", "attention", "optimizer", "learning-rate", "weight-decay",
-    "clip-norm", "inference"};
+const Names kOfRows{"devices", "gallery", "table", "axis", "micro-batches", "recompute", "zero", "offload",
+    "precision", "attention", "optimizer", "learning-rate", "weight-decay", "clip-norm", "inference"};
+
+const Names kOfPlan = [] {
+    Names all{"cluster", "framework"};
+    all.insert(all.end(), kOfRows.begin(), kOfRows.end());
+    return all;
+}();
 
 /// Options that have no effect in some commands of some verbs.
 struct Rule {
@@ -50,12 +55,19 @@ std::vector<Rule> rulesOfModels()
     return {
         {{"run", "rows", "info"}, kOfPlan, [](const Arguments &a) { return isPlanFile(a.positional()); },
             "a plan file has it decided already", "solve the model again with it"},
-        {{"run", "rows", "info"}, {"dim", "parameter", "constant", "as-input", "capacity", "unroll", "loss"},
+        {{"fits"}, kOfRows, [](const Arguments &a) { return isPlanFile(a.positional()); },
+            "a plan file has it decided already", "solve the model again with it"},
+        {{"fits"}, {"no-search", "allow-copies"},
+            [](const Arguments &a) { return isPlanFile(a.positional()); },
+            "a plan file has it decided already", "leave it out"},
+        {{"run", "rows", "info", "fits"},
+            {"dim", "parameter", "constant", "as-input", "capacity", "unroll", "loss"},
             [](const Arguments &a) { return isPlanFile(a.positional()); },
             "a plan file has its model as it was opened", "solve the model again with it"},
-        {{"rows", "info"}, {"operators"}, [](const Arguments &a) { return isPlanFile(a.positional()); },
+        {{"rows", "info", "fits"}, {"operators"},
+            [](const Arguments &a) { return isPlanFile(a.positional()); },
             "a plan file carries its operator files", "leave it out"},
-        {{"info", "solve", "run", "rows"}, kOfFile,
+        {{"info", "solve", "run", "rows", "fits"}, kOfFile,
             [](const Arguments &a) { return isZooSpec(a.positional()); },
             "a model of the zoo says itself what it holds and what is trained", "leave it out"},
         {{"gallery"}, kOfFile, [](const Arguments &a) { return isZooSpec(a.text("model")); },
@@ -86,7 +98,7 @@ std::vector<Rule> rulesOfVerbs()
     return {
         {{"solve"}, {"suggest"}, [](const Arguments &a) { return without(a, "json"); },
             "suggestions are part of the JSON object", "add --json"},
-        {{"solve"}, {"no-search"}, [](const Arguments &a) { return a.has("gallery"); },
+        {{"solve", "fits"}, {"no-search"}, [](const Arguments &a) { return a.has("gallery"); },
             "the gallery's plan is not searched for", "leave one of them out"},
         {{"schedule"}, {"csv-format"}, [](const Arguments &a) { return without(a, "csv"); },
             "no CSV file is written", "name one with --csv"},

@@ -140,4 +140,12 @@ std::array<std::int64_t, kMemoryKindCount> bytesAt(const MemoryCurve &curve, Nan
                        : curve.bytes[static_cast<std::size_t>(behind) - 1];
 }
 
+Nanoseconds peakTime(const MemoryCurve &curve)
+{
+    const auto found = std::find(curve.bytes.begin(), curve.bytes.end(), curve.atPeak);
+    return found == curve.bytes.end()
+        ? Nanoseconds{}
+        : Nanoseconds{curve.time[static_cast<std::size_t>(found - curve.bytes.begin())]};
+}
+
 } // namespace planloom

@@ -46,4 +46,7 @@ std::vector<BufferLifetime> memoryAt(
 /// Bytes by kind of a memory curve at `time`; zero before its first point.
 std::array<std::int64_t, kMemoryKindCount> bytesAt(const MemoryCurve &curve, Nanoseconds time);
 
+/// The first moment of a memory curve's peak; zero for one without points.
+Nanoseconds peakTime(const MemoryCurve &curve);
+
 } // namespace planloom

@@ -609,6 +609,49 @@ TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
     EXPECT_NE(held.output.find("row 1 holds: peak "), std::string::npos) << held.output;
 }
 
+TEST_F(Cli, FitsIsStatusZeroOrOneAndSaysWhatTheFullestRankHolds)
+{
+    const std::string model = std::string("fits ") + kModel + " --gallery 3d:pp=2 ";
+    const Outcome fits = run(model + "--cluster dgx-h100:4");
+    EXPECT_EQ(fits.status, 0);
+    EXPECT_TRUE(fits.output.starts_with("fits: rank ")) << fits.output;
+    EXPECT_NE(fits.output.find(" holds the most, 0.0 of "), std::string::npos) << fits.output;
+    EXPECT_EQ(std::count(fits.output.begin(), fits.output.end(), '\n'), 1) << fits.output;
+
+    const auto all = run(model + "--cluster dgx-h100:4 --json").json();
+    EXPECT_EQ(all.at("fits"), true);
+    ASSERT_EQ(all.at("ranks").size(), 4u);
+    for (std::size_t r = 0; r < 4; ++r) {
+        const auto &rank = all.at("ranks").at(r);
+        EXPECT_EQ(rank.at("rank"), r);
+        std::int64_t sum = 0;
+        for (const auto &[kind, bytes] : rank.at("kinds").items())
+            sum += bytes.get<std::int64_t>();
+        EXPECT_EQ(sum, rank.at("peak_bytes").get<std::int64_t>());
+        EXPECT_GT(rank.at("kinds").at("main_parameters"), 0);
+        EXPECT_GT(rank.at("limit_bytes"), rank.at("peak_bytes"));
+    }
+
+    const std::string large =
+        "'zoo:gpt?layers=48&hidden=6400&heads=64&seq=2048&batch=4' --cluster dgx-h100:4 ";
+    const Outcome full = run("fits " + large + "--gallery 3d:pp=2,tp=2,micro-batches=4");
+    EXPECT_EQ(full.status, 1);
+    EXPECT_TRUE(full.output.starts_with("rank ")) << full.output;
+    EXPECT_NE(full.output.find(" GiB: optimizer states "), std::string::npos) << full.output;
+    EXPECT_NE(full.output.find("\n4 ranks of 4 do not fit\n"), std::string::npos) << full.output;
+
+    EXPECT_EQ(run("solve " + std::string(kModel) + " --cluster cpu:2 --gallery data-parallel --out "
+                  + path("plan.json"))
+                  .status,
+        0);
+    EXPECT_EQ(run("fits " + path("plan.json")).status, 0);
+    EXPECT_EQ(run("fits " + path("plan.json") + " --cluster dgx-h100:2").status, 0);
+    EXPECT_EQ(run("fits " + path("plan.json") + " --gallery single").status, 2);
+    EXPECT_EQ(run("fits").status, 2);
+    std::ofstream(m_folder / "rows.txt") << "mesh dp=2\nmesh tp=2\n";
+    EXPECT_EQ(run(std::string("fits ") + kModel + " --cluster cpu:2 --table " + path("rows.txt")).status, 3);
+}
+
 TEST_F(Cli, PlansAreComparedAndASlowerOneIsStatusOne)
 {
     const auto solveTo = [&](const std::string &gallery, const std::string &file) {
