@@ -344,6 +344,8 @@ bool needsMesh(const Rule &rule)
         return !lanes->axis.empty();
     if (const auto *sharding = std::get_if<OptimizerShardingRule>(&rule))
         return !sharding->axis.empty();
+    if (const auto *layout = std::get_if<LayoutRule>(&rule))
+        return !layout->axis.empty();
     return std::holds_alternative<RingRule>(rule) || std::holds_alternative<SpreadRule>(rule);
 }
 

@@ -34,7 +34,7 @@ bool shapesSpace(const Rule &rule)
 {
     return std::holds_alternative<DegreeRule>(rule) || std::holds_alternative<MeshRule>(rule)
         || std::holds_alternative<MicroBatchesRule>(rule) || std::holds_alternative<ScheduleRule>(rule)
-        || std::holds_alternative<StageRule>(rule);
+        || std::holds_alternative<StageRule>(rule) || std::holds_alternative<LayoutRule>(rule);
 }
 
 /// Whether rows that are refused may hold with a mesh that others leave to the search.
@@ -198,7 +198,8 @@ RowOracle::RowSet RowOracle::supportOf(const RowSet &rows, const std::vector<std
         if (std::binary_search(rows.begin(), rows.end(), row))
             continue;
         const bool places = std::holds_alternative<StageRule>(rule)
-            || std::holds_alternative<OpAssignRule>(rule) || std::holds_alternative<OpTransRule>(rule);
+            || std::holds_alternative<LayoutRule>(rule) || std::holds_alternative<OpAssignRule>(rule)
+            || std::holds_alternative<OpTransRule>(rule);
         const auto &operators = m_facts.operators[at(row)];
         if ((stages && places) || RowId{row} == m_facts.plan.meshRow
             || RowId{row} == m_facts.plan.microBatchesRow

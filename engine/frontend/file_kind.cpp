@@ -58,7 +58,7 @@ bool isRow(std::string_view line)
         "place", "order", "schedule", "stage", "recompute", "zero1", "zero2", "zero3", "offload", "ring",
         "split-backward", "weight-versions", "communicate", "slice", "lanes", "interleave", "in-flight",
         "limit", "precision", "overlap", "attention", "dim", "capacity", "unroll", "degree", "parts", "alike",
-        "follow", "spread", "together", "apart", "zero0", "zero"};
+        "follow", "spread", "layout", "together", "apart", "zero0", "zero"};
     std::string_view word = takeWord(line);
     if (word == "off")
         word = takeWord(line);

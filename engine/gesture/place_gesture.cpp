@@ -108,6 +108,10 @@ std::vector<OperatorId> releaseFromPlaceRows(const GestureContext &context, RowE
         else
             edits.letGo(line, selected);
     });
+    forEachRule<LayoutRule>(context, [&](std::int32_t line, const Row &row, const LayoutRule &rule) {
+        if (const auto selected = subset.selected(row.selector); !selected.empty() && !rule.axis.empty())
+            edits.letGo(line, selected);
+    });
     return subtracted(operators, placed);
 }
 

@@ -60,6 +60,10 @@ Proposal proposeStageOf(const GestureContext &context, const std::vector<Operato
         else
             edits.letGo(line, hit);
     });
+    forEachRule<LayoutRule>(context, [&](std::int32_t line, const Row &row, const LayoutRule &) {
+        if (const auto hit = subset.selected(row.selector); !hit.empty())
+            edits.letGo(line, hit);
+    });
     if (const auto rest = subtracted(operators, already); !rest.empty())
         edits.append(gestureRow(edits.selectorOf(rest), StageRule{stage.index}));
     edits.finish(proposal);

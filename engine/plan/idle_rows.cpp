@@ -15,9 +15,10 @@ namespace {
 void warnOfSharedStages(PlanDraft &draft)
 {
     const auto places = [](const Row &row) {
+        const auto *layout = std::get_if<LayoutRule>(&row.rule);
         return row.enabled
             && (std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule)
-                || std::holds_alternative<DeviceSharingRule>(row.rule));
+                || std::holds_alternative<DeviceSharingRule>(row.rule) || (layout && !layout->axis.empty()));
     };
     const auto &rows = draft.table.rows;
     if (draft.plan.stageCount < 2 || std::any_of(rows.begin(), rows.end(), places))

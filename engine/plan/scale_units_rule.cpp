@@ -77,6 +77,7 @@ private:
             && rule.dimension->meaning != DimensionMeaning::Batch;
     }
     bool isAlike(const Row &, const SpreadRule &rule, std::int32_t) { return rule.axis != m_axis; }
+    bool isAlike(const Row &, const LayoutRule &rule, std::int32_t) { return rule.axis != m_axis; }
     bool isAlike(const Row &, const MicroBatchesRule &rule, std::int32_t) { return !rule.whole; }
     bool isAlike(const Row &, const LanesRule &rule, std::int32_t) { return rule.axis != m_axis; }
 

@@ -3,6 +3,7 @@
 #include "engine/base/words.h"
 #include "engine/search/memory/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
+#include "engine/table/layer_layout.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"
 
@@ -222,6 +223,11 @@ bool sayNothingOfGroups(const ConstraintTable &rows)
 bool keepsToStages(const ConstraintTable &rows, const Configuration &configuration)
 {
     return std::all_of(rows.rows.begin(), rows.rows.end(), [&](const Row &row) {
+        if (const auto *layout = std::get_if<LayoutRule>(&row.rule); layout && row.enabled) {
+            const auto stages = parseLayout(layout->layout);
+            return row.preference > 0 || !stages
+                || static_cast<std::int64_t>(stages->size()) == configuration.stages();
+        }
         const auto *rule = std::get_if<StageRule>(&row.rule);
         return !rule || !row.enabled || row.preference > 0
             || (rule->index < configuration.stages()

@@ -32,6 +32,7 @@
 #include "engine/table/kinds/partition/spread.h"
 #include "engine/table/kinds/place/communicate.h"
 #include "engine/table/kinds/place/device_sharing.h"
+#include "engine/table/kinds/place/layout.h"
 #include "engine/table/kinds/place/place.h"
 #include "engine/table/kinds/place/stage.h"
 #include "engine/table/selector.h"
@@ -53,7 +54,7 @@ using Rule = std::variant<MeshRule, MicroBatchesRule, OpTransRule, CoshardRule, 
     ScheduleRule, StageRule, RecomputeRule, OptimizerShardingRule, InFlightRule, LimitRule, PrecisionRule,
     OverlapRule, AttentionRule, OffloadRule, SplitBackwardRule, CommunicateRule, RingRule, WeightVersionsRule,
     SliceRule, InterleaveRule, LanesRule, DimensionSizeRule, CapacityRule, UnrollRule, DegreeRule, PartsRule,
-    AlikeRule, FollowRule, SpreadRule, DeviceSharingRule>;
+    AlikeRule, FollowRule, SpreadRule, DeviceSharingRule, LayoutRule>;
 
 /// Where a row came from.
 enum class RowOrigin : std::uint8_t {

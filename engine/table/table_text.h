@@ -29,6 +29,7 @@ namespace planloom {
 //     lanes layer:* : 2                                   # copies of a pipeline; or: over an axis
 //     place layer:0-5 : pp=0                              # or: devices 0,1,1,2; or: mesh
 //     spread layer:* : over pp by memory                  # consecutive runs, balanced; or by time, count
+//     layout all : "Et*4|(t*4|)*6t*4L" over pp            # stages by layer (layer_layout.h), round the axis
 //     together name:a with name:b                         # on the same devices; or: apart name:a from name:b
 //     order name:a before name:b at +1
 //     order name:a before name:b at +1 of 3               # only for name:a of micro-batch 3

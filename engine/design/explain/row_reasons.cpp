@@ -16,7 +16,7 @@ constexpr std::size_t kShortRow = 96;
 int rankOf(const Rule &rule)
 {
     if (std::holds_alternative<OpAssignRule>(rule) || std::holds_alternative<SpreadRule>(rule)
-        || std::holds_alternative<DeviceSharingRule>(rule))
+        || std::holds_alternative<LayoutRule>(rule) || std::holds_alternative<DeviceSharingRule>(rule))
         return 0;
     if (std::holds_alternative<OpTransRule>(rule) || std::holds_alternative<PartsRule>(rule)
         || std::holds_alternative<AlikeRule>(rule) || std::holds_alternative<FollowRule>(rule)

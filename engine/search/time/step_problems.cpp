@@ -22,7 +22,9 @@ constexpr std::int64_t kLikelyBytes = 16 << 20;
 
 bool placesOperators(const Row &row)
 {
-    return std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule);
+    const auto *layout = std::get_if<LayoutRule>(&row.rule);
+    return std::holds_alternative<OpAssignRule>(row.rule) || std::holds_alternative<SpreadRule>(row.rule)
+        || (layout && !layout->axis.empty());
 }
 
 std::vector<Precision> precisionsOf(const Plan &plan)

@@ -167,6 +167,12 @@ template<> struct RuleMeaning<StageRule> : AlwaysRight {
     static Result<std::optional<OperatorMeaning>> of(
         const RowSetting &setting, const StageRule &rule, OperatorId op);
 };
+template<> struct RuleMeaning<LayoutRule> : ActsOnForwardOnes {
+    static Result<void> check(const RowSetting &setting, const LayoutRule &rule);
+    /// O(operators of the model).
+    static std::vector<OperatorMeaning> ofEach(
+        const RowSetting &setting, const LayoutRule &rule, const std::vector<OperatorId> &acted);
+};
 template<> struct RuleMeaning<RecomputeRule> : AlwaysRight, ActsOnForwardOnes {
     static constexpr bool sameForAll = true;
     static Result<std::optional<OperatorMeaning>> of(

@@ -364,6 +364,17 @@ template<> struct RandomRule<SpreadRule> {
     }
 };
 
+template<> struct RandomRule<LayoutRule> {
+    static LayoutRule make(RandomValues &random)
+    {
+        std::string layout = "E";
+        for (std::int32_t i = random.number(0, 3); i > 0; --i)
+            layout += random.chance(50) ? "(t*2,|)*3 t" : "t*4|t";
+        return {
+            layout + (random.chance(50) ? "mL" : "|L"), random.chance(50) ? random.text() : std::string{}};
+    }
+};
+
 template<> struct RandomRule<DeviceSharingRule> {
     static DeviceSharingRule make(RandomValues &random) { return {random.chance(50), random.selector()}; }
 };

@@ -39,6 +39,7 @@ extern const RuleCells kAlikeCells;
 extern const RuleCells kFollowCells;
 extern const RuleCells kPlaceCells;
 extern const RuleCells kSpreadCells;
+extern const RuleCells kLayoutCells;
 extern const RuleCells kTogetherCells;
 extern const RuleCells kApartCells;
 extern const RuleCells kOrderCells;
@@ -73,12 +74,12 @@ extern const RuleCells kRingCells;
 
 /// All of them, in the order people meet them.
 inline constexpr std::array kAllRuleCells{&kSplitCells, &kReplicateCells, &kPartsCells, &kAlikeCells,
-    &kFollowCells, &kPlaceCells, &kSpreadCells, &kTogetherCells, &kApartCells, &kOrderCells, &kStageCells,
-    &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells, &kZero3Cells,
-    &kZero0Cells, &kZeroCells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells, &kScheduleCells,
-    &kOverlapCells, &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells, &kAttentionCells,
-    &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells, &kCommunicateCells,
-    &kDimensionSizeCells, &kCapacityCells, &kUnrollCells};
+    &kFollowCells, &kPlaceCells, &kSpreadCells, &kLayoutCells, &kTogetherCells, &kApartCells, &kOrderCells,
+    &kStageCells, &kRecomputeCells, &kCoshardCells, &kSliceCells, &kLanesCells, &kZero1Cells, &kZero2Cells,
+    &kZero3Cells, &kZero0Cells, &kZeroCells, &kPrecisionCells, &kMeshCells, &kMicroBatchesCells,
+    &kScheduleCells, &kOverlapCells, &kInFlightCells, &kInterleaveCells, &kLimitCells, &kDegreeCells,
+    &kAttentionCells, &kRingCells, &kOffloadCells, &kSplitBackwardCells, &kWeightVersionsCells,
+    &kCommunicateCells, &kDimensionSizeCells, &kCapacityCells, &kUnrollCells};
 
 /// Null for words that no row begins with.
 const RuleCells *findRuleCells(std::string_view word);
