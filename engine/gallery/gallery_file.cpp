@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostLines = 512;
-constexpr std::array kKinds{"count", "switch", "word", "layers", "micro-batches", "updates"};
+constexpr std::array kKinds{
+    "count", "switch", "word", "layers", "micro-batches", "updates", "layout", "modules"};
 
 struct Line {
     std::string_view text{}; ///< Without its note and the spaces behind.
@@ -271,14 +272,14 @@ Result<void> FileReader::readParameter(std::string_view rest, std::size_t column
         return at(colon.error());
     cursor.skipSpaces();
     const std::size_t kindAt = cursor.position();
-    auto kind = cursor.word("a kind: count, switch, word, layers, micro-batches or updates");
+    auto kind = cursor.word("a kind: count, switch, word, layers, micro-batches, updates, layout or modules");
     if (!kind)
         return at(kind.error());
     const auto known =
         std::find_if(kKinds.begin(), kKinds.end(), [&](const char *each) { return *kind == each; });
     if (known == kKinds.end())
         return wrong(column + kindAt,
-            "expected a kind: count, switch, word, layers, micro-batches or updates, found '"
+            "expected a kind: count, switch, word, layers, micro-batches, updates, layout or modules, found '"
                 + shortened(*kind) + "'");
     parameter.kind = static_cast<GalleryParameterKind>(known - kKinds.begin());
     if (auto equals = cursor.require('=', "between a parameter's kind and what it is if nothing is said");
@@ -364,7 +365,9 @@ Result<GalleryCondition> FileReader::readCondition(std::string_view text, std::s
             "parameters stand before the rows: parameter NAME : KIND = VALUE");
     const std::string_view rest = trimmed(part.substr(end));
     if (rest.empty()) {
-        if (parameter->kind == GalleryParameterKind::Word || parameter->kind == GalleryParameterKind::Layers)
+        if (parameter->kind == GalleryParameterKind::Word || parameter->kind == GalleryParameterKind::Layers
+            || parameter->kind == GalleryParameterKind::Layout
+            || parameter->kind == GalleryParameterKind::Modules)
             return wrong(at, "'" + parameter->name + "' is neither a switch nor a number",
                 "compare it: " + parameter->name + " = VALUE");
         return condition;
@@ -515,6 +518,10 @@ std::string formOf(const GalleryParameter &parameter)
         return form + "0|1";
     if (parameter.kind == Kind::Layers)
         return form + "FIRST-LAST";
+    if (parameter.kind == Kind::Layout)
+        return form + "Et*N|...L";
+    if (parameter.kind == Kind::Modules)
+        return form + "full|MODULE+...";
     if (parameter.kind != Kind::Word)
         return form + "N";
     for (const std::string &word : parameter.words)

@@ -25,6 +25,8 @@ namespace planloom {
 //     parameter sequence : switch = off      # what lies between the pairs is cut along the sequence
 //     parameter schedule : word = 1f1b among 1f1b, gpipe
 //     parameter first : layers = 0-3         # layers that ...
+//     parameter layout : layout = none       # stages as Et*4|t*4L
+//     parameter recompute : modules = none   # core_attn+mlp, or full
 //     rows
 //         mesh tp={tp}
 //         micro-batches {micro-batches}
@@ -57,6 +59,7 @@ namespace planloom {
 //                                               ranks and up again, at least once
 //     find stages both ways over NUMBER         two pipelines in opposite directions
 //     find recomputation                        layers, and what lies between them (usual_rows.h)
+//     find recomputation of {recompute}         these modules of the layers
 //     find passes over AXIS                     stages of passes that share their weights, alike in each
 //
 // Rows and steps over an axis of one device, or of none, are left out, and so are rows that use a parameter
@@ -64,6 +67,7 @@ namespace planloom {
 
 constexpr std::size_t kMostGalleryFileBytes = 256 << 10;
 constexpr const char *kGalleryFileEnding = ".gallery";
+constexpr std::string_view kNoneWord = "none"; ///< No layout, no modules.
 constexpr const char *kDevicesWord = "devices"; ///< The number of devices, in rows and conditions.
 
 /// What a parameter of an entry is.
@@ -74,6 +78,9 @@ enum class GalleryParameterKind : std::uint8_t {
     Layers, ///< "0-3", "2", "*".
     MicroBatches, ///< A count that divides the batch; `chosen` takes as many as suit the pipeline.
     Updates, ///< Micro-batches of an update; `chosen` takes the fewest that two versions of weights do for.
+    Layout, ///< Stages in Megatron-LM's notation (layer_layout.h), or "none".
+    Modules, ///< What is recomputed: "none", "full", or some of `recomputedModules` joined by '+'
+             ///< (usual_rows.h).
 };
 const char *nameOf(GalleryParameterKind kind); ///< "count", "switch", ...
 

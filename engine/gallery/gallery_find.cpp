@@ -6,8 +6,10 @@
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
+#include "engine/gallery/recomputed_modules.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/table/kinds/order/schedule.h"
+#include "engine/table/layer_layout.h"
 #include "engine/table/table_text.h"
 #include "engine/table/text_cursor.h"
 
@@ -235,9 +237,15 @@ Result<FindLine> readFindLine(std::string_view text)
                                "and: over AXIS; or recomputation";
     using Kind = FindLine::Kind;
     FindLine line;
-    if (text == "recomputation") {
+    if (text.starts_with("recomputation")) {
+        constexpr std::string_view kOf = "recomputation of ";
         line.kind = Kind::Recomputation;
-        return line;
+        if (text.starts_with(kOf))
+            line.modules = text.substr(kOf.size());
+        if (!line.modules.empty() && line.modules != "full")
+            TRY_VOID(readRecomputedModules(line.modules));
+        if (text == "recomputation" || !line.modules.empty())
+            return line;
     }
     bool known = false;
     for (const auto &[words, kind] : {std::pair{std::string_view("pairs "), Kind::Pairs},
@@ -317,6 +325,14 @@ Result<std::string> valueOf(const GalleryParameter &parameter, std::string_view 
         return notFound(
             "there is no " + parameter.name + " '" + std::string(text.substr(0, 40)) + "'", words);
     }
+    case Kind::Layout:
+        if (text != kNoneWord)
+            TRY_VOID(parseLayout(text));
+        return std::string(text);
+    case Kind::Modules:
+        if (text != kNoneWord && text != "full")
+            TRY_VOID(readRecomputedModules(text));
+        return std::string(text);
     case Kind::Layers: {
         auto row = parseRow("stage layer:" + std::string(text) + " : 0");
         if (row && row->selector.kind == SelectorKind::Layer)
@@ -350,6 +366,10 @@ std::string exampleOf(const GalleryParameter &parameter)
         return parameter.words.front();
     case Kind::Layers:
         return "0-1";
+    case Kind::Layout:
+        return "\"EtL\"";
+    case Kind::Modules:
+        return "core_attn";
     case Kind::Count:
     case Kind::MicroBatches:
     case Kind::Updates:
@@ -421,7 +441,8 @@ Result<void> appendFound(const FindLine &line, const FindSetting &setting, Const
     case Kind::BothWays:
         return appendBothWays(line, setting, table);
     case Kind::Recomputation: {
-        TRY(ConstraintTable rows, recomputeRows(model));
+        const bool all = line.modules.empty() || line.modules == "full";
+        TRY(ConstraintTable rows, all ? recomputeRows(model) : recomputedModuleRows(model, line.modules));
         std::move(rows.rows.begin(), rows.rows.end(), std::back_inserter(table.rows));
         return {};
     }

@@ -35,6 +35,7 @@ struct FindLine {
     Selector among{}; ///< Of Stages: whose operators have stages.
     std::int32_t times = 1; ///< Of Stages: on each rank.
     bool waves = false; ///< Of Stages: down the ranks and up again (`runsInWaves`), else dealt out in turn.
+    std::string modules{}; ///< Of Recomputation: those of `recomputedModuleRows`, or "full"; empty: all.
     bool versions = false; ///< Of Stages: each keeps as many versions of its weights as it has micro-batches.
     friend bool operator==(const FindLine &, const FindLine &) = default;
 };

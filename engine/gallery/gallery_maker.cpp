@@ -4,6 +4,7 @@
 #include "engine/gallery/gallery_rows.h"
 #include "engine/plan/complete.h"
 #include "engine/table/kinds/meaning.h"
+#include "engine/table/layer_layout.h"
 #include "engine/table/selector_index.h"
 #include "engine/table/table_text.h"
 
@@ -69,7 +70,16 @@ std::int32_t GalleryMaker::sizeOf(const std::string &axis) const
 Result<void> GalleryMaker::readValues(std::string_view text)
 {
     while (!text.empty()) {
-        const std::size_t comma = text.find(',');
+        std::size_t comma = text.find(',');
+        const GalleryParameter *named = m_entry.find(text.substr(0, text.find('=')));
+        const bool mayHaveCommas = named != nullptr
+            && (named->kind == GalleryParameterKind::Layout || named->kind == GalleryParameterKind::Modules);
+        while (mayHaveCommas && comma != std::string_view::npos) { // what has no '=' belongs to it
+            const std::size_t next = text.find(',', comma + 1);
+            if (text.substr(comma, next - comma).find('=') != std::string_view::npos)
+                break;
+            comma = next;
+        }
         const std::string_view item = text.substr(0, comma);
         text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
         const std::size_t equals = item.find('=');
@@ -163,7 +173,59 @@ Result<void> GalleryMaker::decideSizes()
     for (const auto &[axis, parameter] : axes)
         m_mesh.push_back({axis, std::max(numberOf(m_values[parameter]), 1)});
     m_meshIsSolved = solves;
-    return solves ? Result<void>{} : checkMesh();
+    if (solves)
+        return {};
+    TRY_VOID(checkMesh());
+    return decideLayout();
+}
+
+/// The layout that a line lays the stages out by; nothing without one.
+Result<std::optional<LayoutRule>> GalleryMaker::layoutRow() const
+{
+    for (const GalleryLine *line : keptLines()) {
+        if (!line->text.starts_with("layout "))
+            continue;
+        TRY(const std::string text, textOf(*line));
+        if (text.empty())
+            continue;
+        TRY(const Row row, parseRow(text));
+        if (const auto *rule = std::get_if<LayoutRule>(&row.rule))
+            return std::optional(*rule);
+    }
+    return std::optional<LayoutRule>{};
+}
+
+/// A layout says how many stages each rank has.
+Result<void> GalleryMaker::decideLayout()
+{
+    TRY(const auto layout, layoutRow());
+    if (!layout)
+        return {};
+    TRY(const auto stages, parseLayout(layout->layout));
+    const auto count = static_cast<std::int32_t>(stages.size());
+    const std::int32_t ranks = sizeOf(layout->axis);
+    const std::string found = "the layout has " + counted(count, "stage");
+    if (count % ranks != 0 || (ranks == 1 && count > 1))
+        return wrongSpec(m_entry.name + ": " + found + ", the pipeline " + counted(ranks, "rank"),
+            "give every rank as many stages");
+    for (const char *name : {"schedule", "interleave"}) {
+        const auto value = m_values.find(name);
+        if (value == m_values.end())
+            continue;
+        const auto schedule = scheduleNamed(value->second);
+        if (schedule && runsInWaves(*schedule))
+            return wrongSpec(m_entry.name + ": a layout deals stages out to ranks in turn, schedule "
+                    + value->second + " runs them in waves",
+                "leave the layout out, or use 1f1b");
+        if (schedule || name == std::string_view("schedule"))
+            continue;
+        if (m_given.contains(name) && numberOf(value->second) != count / ranks)
+            return wrongSpec(m_entry.name + ": " + found + " for " + counted(ranks, "rank") + ", not "
+                    + value->second + " for each",
+                "leave interleave out: the layout says it");
+        value->second = std::to_string(count / ranks);
+    }
+    return {};
 }
 
 Result<void> GalleryMaker::checkMesh() const
@@ -244,7 +306,9 @@ Result<std::string> GalleryMaker::textOf(const GalleryLine &line) const
         if (const auto found = m_values.find(piece.text); found != m_values.end()) {
             if (found->second == "solver")
                 return std::string{};
-            text += found->second;
+            const GalleryParameter *parameter = m_entry.find(piece.text);
+            const bool isQuoted = parameter != nullptr && parameter->kind == GalleryParameterKind::Layout;
+            text += isQuoted ? '"' + found->second + '"' : found->second;
             continue;
         }
         TRY(const FoundSet set, readFoundSet(piece.text));
@@ -283,6 +347,9 @@ std::optional<Row> GalleryMaker::withoutLoneAxes(Row row) const
     } else if (const auto *counts = std::get_if<MicroBatchesRule>(&row.rule)) {
         if (counts->count == 1 && !counts->whole)
             return std::nullopt;
+    } else if (const auto *layout = std::get_if<LayoutRule>(&row.rule)) {
+        if (!layout->axis.empty() && isAlone(layout->axis))
+            return std::nullopt;
     } else if (const auto *coshard = std::get_if<CoshardRule>(&row.rule)) {
         if (coshard->parts < 2)
             return std::nullopt;
@@ -296,6 +363,12 @@ std::optional<Row> GalleryMaker::withoutLoneAxes(Row row) const
 
 Result<void> GalleryMaker::survey()
 {
+    TRY(const auto layout, layoutRow());
+    if (layout && !isAlone(layout->axis)) {
+        TRY(const auto stages, parseLayout(layout->layout));
+        m_ranks = sizeOf(layout->axis);
+        m_times = static_cast<std::int32_t>(stages.size()) / m_ranks;
+    }
     for (const GalleryLine *line : keptLines()) {
         if (line->kind == GalleryLine::Kind::Find) {
             TRY(const std::string text, textOf(*line));

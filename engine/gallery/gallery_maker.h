@@ -37,6 +37,8 @@ private:
     };
     bool isSolved(const std::string &parameter) const { return m_values.at(parameter) == "solver"; }
     Result<void> decideSizes();
+    Result<std::optional<LayoutRule>> layoutRow() const;
+    Result<void> decideLayout();
     Result<void> checkMesh() const;
     bool holds(const GalleryCondition &condition) const;
     /// The lines whose conditions hold, and that use nothing left to the solver.

@@ -110,7 +110,7 @@ QWidget *GalleryForm::makeField(const GalleryParameter &parameter, const std::st
     }
     auto *line = new QLineEdit(value, this);
     line->setPlaceholderText(QString::fromStdString(parameter.fallback));
-    static const QRegularExpression kValue(QStringLiteral("[A-Za-z0-9*-]{0,20}"));
+    static const QRegularExpression kValue(QStringLiteral("[A-Za-z0-9*|()+_-]{0,400}"));
     line->setValidator(new QRegularExpressionValidator(kValue, line));
     connect(line, &QLineEdit::textEdited, this, &GalleryForm::edited);
     return line;

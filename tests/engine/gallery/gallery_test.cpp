@@ -331,6 +331,93 @@ TEST(Gallery, WhatDoesNotFitIsRefusedWithTheReason)
     }
 }
 
+TEST(Gallery, ALayoutGivesLayersTheirStagesAndRanksTheirShare)
+{
+    const auto graph = zooTraining("zoo:gpt?layers=6&hidden=16&heads=2&seq=8&vocab=24&batch=8");
+    const auto table = galleryTable("3d:pp=2,layout=Et|tt,|tt|tL,micro-batches=4", graph, 2);
+    ASSERT_TRUE(table) << describe(table.error());
+    const std::string text = print(*table);
+    EXPECT_NE(text.find("layout all : \"Et|tt,|tt|tL\" over pp"), std::string::npos) << text;
+    EXPECT_NE(text.find("schedule interleaved"), std::string::npos) << text;
+    const Plan plan = galleryPlan(graph, "3d:pp=2,layout=Et|tt|tt|tL,micro-batches=4", 2);
+    ASSERT_TRUE(plan.graph);
+    EXPECT_EQ(plan.stageCount, 4);
+    const SelectorIndex index(graph);
+    for (const auto &[name, stage] : {std::pair{"wte", 0}, {"h.0.mlp.c_fc", 0}, {"h.2.mlp.c_fc", 1},
+             {"h.3.mlp.c_fc", 2}, {"h.5.mlp.c_fc", 3}, {"lm_head", 3}}) {
+        const auto &decision = plan.decisions[at(index.findOperator(name))];
+        EXPECT_EQ(decision.stage.index, stage) << name;
+        EXPECT_EQ(decision.devices, std::vector<DeviceId>{DeviceId{stage % 2}}) << name;
+    }
+    const Plan ends = galleryPlan(graph, "3d:pp=4,dp=2,layout=E|t*3|t*3|L,micro-batches=2", 8);
+    ASSERT_TRUE(ends.graph);
+    EXPECT_EQ(ends.stageCount, 4);
+    EXPECT_EQ(ends.decisions[at(index.findOperator("ln_f"))].stage.index, 3);
+    struct Case {
+        const char *spec;
+        const char *mentions;
+    };
+    for (const Case &one : {Case{"3d:pp=2,layout=Et*7|L", "the layout has 7 layers (t), the model has 6"},
+             {"3d:pp=2,layout=Et|tt|tttL", "the layout has 3 stages, the pipeline 2 ranks"},
+             {"3d:dp=2,layout=Ettt|tttL", "the layout has 2 stages, the pipeline 1 rank"},
+             {"3d:pp=2,layout=Ettt|tttL,interleave=2", "2 stages for 2 ranks, not 2 for each"},
+             {"3d:pp=2,layout=Et|tt|tt|tL,schedule=zb-v", "schedule zb-v runs them in waves"},
+             {"3d:pp=2,layout=Ettt|ttxL", "at place 8 of the layout, found 'x'"}}) {
+        const auto wrong = galleryTable(one.spec, graph, 2);
+        ASSERT_FALSE(wrong) << one.spec;
+        EXPECT_NE(wrong.error().message.find(one.mentions), std::string::npos) << describe(wrong.error());
+    }
+}
+
+/// The names of what a plan recomputes in a layer, without the layer's.
+std::set<std::string> recomputedIn(const Plan &plan, const std::string &layer)
+{
+    std::set<std::string> names;
+    for (std::size_t i = 0; plan.graph && i < plan.decisions.size(); ++i)
+        if (const std::string &name = plan.graph->operators[i].name;
+            plan.decisions[i].recomputeGroup >= 0 && name.starts_with(layer))
+            names.insert(name.substr(layer.size()));
+    return names;
+}
+
+TEST(Gallery, RecomputationIsSaidByTheModulesOfTrainers)
+{
+    using Names = std::set<std::string>;
+    const auto gpt = zooTraining("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=24&batch=4");
+    EXPECT_EQ(recomputedIn(galleryPlan(gpt, "3d:recompute=core_attn", 1), "h.1."), (Names{"attn.attention"}));
+    EXPECT_EQ(recomputedIn(galleryPlan(gpt, "3d:recompute=layernorm,core_attn", 1), "h.0."),
+        (Names{"attn.attention", "ln_1", "ln_2"}));
+    const Names mlp = recomputedIn(galleryPlan(gpt, "3d:recompute=mlp", 1), "h.0.");
+    EXPECT_EQ(mlp.count("mlp.c_fc") + mlp.count("mlp.c_proj"), 2u);
+    EXPECT_TRUE(std::all_of(
+        mlp.begin(), mlp.end(), [](const std::string &name) { return name.starts_with("mlp."); }));
+    EXPECT_GT(recomputedIn(galleryPlan(gpt, "3d:recompute=full", 1), "h.0.").size(), 10u);
+    EXPECT_TRUE(recomputedIn(galleryPlan(gpt, "3d", 1), "h.").empty());
+
+    const auto deepseek = zooTraining("zoo:deepseek?layers=2&dense=1&hidden=32&heads=2&q_lora=12&kv_lora=8"
+                                      "&nope=8&rope=4&v_head=8&ffn=24&dense_ffn=40&seq=8&vocab=24&batch=2"
+                                      "&experts=4&top_k=2&groups=1&top_groups=1");
+    const Names up = recomputedIn(galleryPlan(deepseek, "3d:recompute=mla_up_proj", 1), "layers.1.");
+    EXPECT_TRUE(up.contains("self_attn.q_b_proj") && up.contains("self_attn.kv_b_proj"));
+    EXPECT_FALSE(up.contains("self_attn.o_proj") || up.contains("self_attn.q_a_proj"));
+    const Plan both = galleryPlan(deepseek, "3d:recompute=moe_act+shared_experts+mlp", 1);
+    const Names dense = recomputedIn(both, "layers.0.");
+    const Names mixture = recomputedIn(both, "layers.1.");
+    EXPECT_TRUE(dense.contains("mlp.down_proj"));
+    EXPECT_TRUE(mixture.contains("mlp.shared_experts.down_proj") && mixture.contains("mlp.experts.act"));
+    EXPECT_FALSE(mixture.contains("mlp.experts.down_proj"));
+    EXPECT_TRUE(recomputedIn(galleryPlan(deepseek, "3d:recompute=moe", 1), "layers.1.")
+                    .contains("mlp.experts.down_proj"));
+
+    const auto none = galleryTable("3d:recompute=moe_act", gpt, 1);
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message.find("no layer of the model has what moe_act names"), std::string::npos)
+        << describe(none.error());
+    const auto wrong = galleryTable("3d:recompute=core_attn+heads", gpt, 1);
+    ASSERT_FALSE(wrong);
+    EXPECT_NE(wrong.error().message.find("found 'heads'"), std::string::npos) << describe(wrong.error());
+}
+
 /// Weights of two dimensions and more that every device of the axis "tp" holds whole, by name.
 std::set<std::string> matricesLeftWhole(const Plan &plan)
 {
