@@ -66,9 +66,8 @@ bool LayerParts::has(OperatorId op, DimensionMeaning meaning) const
 {
     const DimensionClasses &classes = m_index.dimensions();
     const auto &own = classes.ofOperator[at(op)];
-    return std::any_of(own.begin(), own.end(), [&](DimensionClassId each) {
-        return each.valid() && leadingWith(classes, each, meaning).valid();
-    });
+    return std::any_of(own.begin(), own.end(),
+        [&](DimensionClassId each) { return each.valid() && leadingWith(classes, each, meaning).valid(); });
 }
 
 bool LayerParts::readsWeight(const Operator &op) const
@@ -205,7 +204,8 @@ Result<std::vector<std::string>> readRecomputedModules(std::string_view text)
         if (word.empty())
             continue;
         if (std::find(kWords.begin(), kWords.end(), word) == kWords.end())
-            return wrongModules("expected a module to recompute, found '" + std::string(word.substr(0, 40)) + "'",
+            return wrongModules(
+                "expected a module to recompute, found '" + std::string(word.substr(0, 40)) + "'",
                 "none, full, or some of " + knownWords() + ", joined by +");
         if (std::find(words.begin(), words.end(), word) == words.end())
             words.emplace_back(word);

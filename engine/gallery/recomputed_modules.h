@@ -24,8 +24,8 @@ namespace planloom {
 /// @return InvalidInput for another word, or none
 Result<std::vector<std::string>> readRecomputedModules(std::string_view text);
 
-/// Rows that recompute such modules in all layers, found by what operators do and what dimensions mean, not by
-/// names. What several words name belongs to the widest.
+/// Rows that recompute such modules in all layers, found by what operators do and what dimensions mean, not
+/// by names. What several words name belongs to the widest.
 /// @param words  that `readRecomputedModules` reads
 /// @return InvalidInput where no layer has such a module
 Result<ConstraintTable> recomputedModuleRows(const Model &model, std::string_view words);

@@ -38,7 +38,8 @@ public:
     Result<std::vector<LayoutSymbol>> read()
     {
         TRY(auto symbols, readItems(0));
-        return m_at == m_text.size() ? Result(std::move(symbols)) : Result<std::vector<LayoutSymbol>>(found());
+        return m_at == m_text.size() ? Result(std::move(symbols))
+                                     : Result<std::vector<LayoutSymbol>>(found());
     }
 
 private:
@@ -185,8 +186,8 @@ void LayoutElements::findModules()
             return {-1, {}};
         const std::size_t number = path.find('.', path.find("mtp.")) + 1;
         const std::size_t child = path.find('.', number);
-        return {module,
-            child == std::string::npos ? std::string{} : path.substr(0, path.find('.', child + 1))};
+        return {
+            module, child == std::string::npos ? std::string{} : path.substr(0, path.find('.', child + 1))};
     };
     for (std::size_t i = 0; i < m_index.forwardCount(); ++i)
         if (const auto [module, child] = childOf(i); module >= 0)
@@ -304,8 +305,7 @@ Result<std::vector<LayoutStage>> parseLayout(std::string_view text)
     }
     if (reached + 1 != kOrder.size() || isEmpty)
         return wrongLayout("expected L, the loss, at the end of the layout, found "
-            + (symbols.empty() ? std::string("nothing")
-                               : std::string("'") + symbols.back().symbol + "'"));
+            + (symbols.empty() ? std::string("nothing") : std::string("'") + symbols.back().symbol + "'"));
     return stages;
 }
 
@@ -332,8 +332,8 @@ Result<std::vector<std::int32_t>> stagesOfLayout(
         runs[static_cast<std::size_t>(found[i])] = true;
     }
     if (const auto idle = std::find(runs.begin(), runs.end(), false); idle != runs.end())
-        return wrongLayout("the model has no operator for stage " + std::to_string(idle - runs.begin())
-            + " of the layout");
+        return wrongLayout(
+            "the model has no operator for stage " + std::to_string(idle - runs.begin()) + " of the layout");
     return found;
 }
 

@@ -86,12 +86,11 @@ TEST(LayerLayout, GivesLayersAndWhatIsAroundThemTheirStages)
 TEST(LayerLayout, KnowsModulesThatPredictFurtherTokens)
 {
     for (const int modules : {1, 2}) {
-        const SelectorIndex index(zooTraining(
-            "zoo:deepseek?layers=3&dense=1&hidden=32&heads=2&seq=8&vocab=24&batch=2&experts=4&top_k=2&groups=1"
-            "&top_groups=1&mtp="
+        const SelectorIndex index(zooTraining("zoo:deepseek?layers=3&dense=1&hidden=32&heads=2&seq=8&vocab="
+                                              "24&batch=2&experts=4&top_k=2&groups=1"
+                                              "&top_groups=1&mtp="
             + std::to_string(modules)));
-        const auto stages =
-            stagesOfLayout(index, *parseLayout(modules == 1 ? "Et|tt|m|L" : "Et|tt|mm|L"));
+        const auto stages = stagesOfLayout(index, *parseLayout(modules == 1 ? "Et|tt|m|L" : "Et|tt|mm|L"));
         ASSERT_TRUE(stages) << describe(stages.error());
         for (std::size_t i = 0; i < index.forwardCount(); ++i) {
             const std::string &name = index.graph().operators[i].name;

@@ -15,9 +15,7 @@ void suggestLayout(const ValueChoices &choices, std::vector<std::string> &texts)
 } // namespace
 
 constinit const RuleCells kLayoutCells{
-    .word = {.word = "layout",
-        .shape = RuleTraits<LayoutRule>::shape,
-        .value = "\"Et*4|t*4L\" over pp"},
+    .word = {.word = "layout", .shape = RuleTraits<LayoutRule>::shape, .value = "\"Et*4|t*4L\" over pp"},
     .meaning = QT_TRANSLATE_NOOP(
         "planloom::ConstraintTable", "layers in stages, in Megatron-LM's notation (op-assign)"),
     .suggest = suggestLayout,

@@ -6,8 +6,8 @@
 
 namespace planloom {
 
-/// Gives the selected operators the stages that a layout in Megatron-LM's notation says (layer_layout.h); over
-/// a mesh axis, stage s runs at place s of it, and those behind the last place go round it again.
+/// Gives the selected operators the stages that a layout in Megatron-LM's notation says (layer_layout.h);
+/// over a mesh axis, stage s runs at place s of it, and those behind the last place go round it again.
 struct LayoutRule {
     std::string layout{}; ///< As it was written; `parseLayout` reads it.
     std::string axis{}; ///< May be empty: stages alone.
