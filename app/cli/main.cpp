@@ -77,7 +77,8 @@ int main(int argc, char **argv)
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
         {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits}, {"compare", runCompare},
         {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
-        {"export", runExport}, {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}};
+        {"export", runExport}, {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster},
+        {"session", runSession}};
     for (const auto &[name, command] : commands) {
         if (verb->name != name)
             continue;

@@ -17,8 +17,9 @@ using Json = nlohmann::json;
 Sourced figureOf(const Json &owner, const char *name)
 {
     const auto found = owner.find(name);
-    return found == owner.end() ? Sourced{}
-                                : Sourced{found->at("value").get<double>(), found->at("source").get<std::string>()};
+    return found == owner.end()
+        ? Sourced{}
+        : Sourced{found->at("value").get<double>(), found->at("source").get<std::string>()};
 }
 
 Json profileOfFramework(std::string_view name)

@@ -10,8 +10,8 @@
 namespace planloom {
 
 // What trains a model is a part of the machine: the same device is slower where every operator is a launch by
-// itself, or where attention is an older kernel. A framework's profile says so (resources/frameworks), and the
-// cluster that it is put on has its figures.
+// itself, or where attention is an older kernel. A framework's profile says so (resources/frameworks), and
+// the cluster that it is put on has its figures.
 
 /// Of all profiles, sorted: "fsdp", "megatron" ...
 std::vector<std::string> frameworkNames();
