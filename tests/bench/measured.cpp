@@ -110,6 +110,10 @@ public:
         return has(m_about, "megatron") || has(m_about, "nemo") || has(m_about, "nvidia") ? "megatron" : "";
     }
 
+    /// NeMo's recipes for performance reduce gradients in the format that they are made in
+    /// (grad_reduce_in_fp32=False in scripts/performance; grad_sync_dtype of its distributed Adam before).
+    bool reducesInSixteenBits() const { return has(m_about, "nemo") || has(lower(text("system")), "nemo"); }
+
 private:
     json m_columns;
     json m_model;
@@ -252,7 +256,8 @@ Result<Prediction> predict(const Run &run)
         + option("zero", zeroOf(run)) + (tp > 1 ? option("sequence", 1) : "")
         + option("interleave", run.count("virtual_pipeline")) + option("micro-batches", microBatches);
     TRY(const std::string recomputation, recomputationOf(run, *model));
-    std::string rows = "precision all : " + precision + "\n" + recomputation + "\n";
+    std::string rows = "precision all : " + precision + (run.reducesInSixteenBits() ? " reduction=bf16" : "")
+        + "\n" + recomputation + "\n";
     if (tp > 1 && has(lower(run.text("overlap")), "tensor-parallel")
         && !has(lower(run.text("overlap")), "none"))
         rows += "overlap tensor\n";
