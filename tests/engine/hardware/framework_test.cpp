@@ -1,0 +1,97 @@
+#include "engine/hardware/framework.h"
+
+#include "engine/hardware/cluster_json.h"
+#include "engine/hardware/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace planloom {
+namespace {
+
+Cluster h100s()
+{
+    auto cluster = clusterNamed("dgx-h100:8");
+    EXPECT_TRUE(cluster) << describe(cluster.error());
+    return *std::move(cluster);
+}
+
+double secondsOf(const Cluster &cluster, OperatorKind kind, const std::vector<TensorType> &inputs,
+    const std::vector<TensorType> &outputs, bool joined = false)
+{
+    Operator op;
+    op.kind = kind;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        op.inputs.push_back(TensorId{static_cast<std::int32_t>(i)});
+    op.outputs.push_back(TensorId{static_cast<std::int32_t>(inputs.size())});
+    return costModelOf(cluster).kernel({op, inputs, outputs, DataType::BFloat16, joined, {}});
+}
+
+TEST(Framework, EveryProfileSaysWhatItIsAndWhereItsFiguresComeFrom)
+{
+    const auto names = frameworkNames();
+    ASSERT_GE(names.size(), 6U);
+    EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+    for (const std::string &name : names) {
+        EXPECT_FALSE(meaningOfFramework(name).empty()) << name;
+        const auto cluster = withFramework(h100s(), name);
+        ASSERT_TRUE(cluster) << describe(cluster.error());
+        EXPECT_EQ(cluster->framework, name);
+        EXPECT_EQ(cluster->name, "dgx-h100:8+" + name);
+        for (const Sourced *figure : {&cluster->device.hostTime, &cluster->device.unfused,
+                 &cluster->device.attentionEfficiency, &cluster->device.attentionBackwardEfficiency})
+            EXPECT_EQ(figure->value > 0, !figure->source.empty()) << name;
+        const auto read = clusterFromJson(toJson(*cluster));
+        ASSERT_TRUE(read) << describe(read.error());
+        EXPECT_EQ(read->framework, name);
+        EXPECT_EQ(toJson(*read), toJson(*cluster));
+    }
+}
+
+TEST(Framework, WithoutOneNothingChanges)
+{
+    const auto same = withFramework(h100s(), "");
+    ASSERT_TRUE(same);
+    EXPECT_EQ(toJson(*same), toJson(h100s()));
+}
+
+TEST(Framework, AnUnknownOneIsRefusedWithThoseThereAre)
+{
+    const auto refused = withFramework(h100s(), "megatrom");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::NotFound);
+    EXPECT_NE(refused.error().advice.find("megatron"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("megatrom"), std::string::npos);
+}
+
+TEST(Framework, StandsBehindTheCluster)
+{
+    using Words = std::pair<std::string, std::string>;
+    EXPECT_EQ(splitFramework("dgx-h100:8"), Words("dgx-h100:8", ""));
+    EXPECT_EQ(splitFramework("dgx-h100:8+fsdp"), Words("dgx-h100:8", "fsdp"));
+    EXPECT_EQ(splitFramework("dgx-h100+fsdp:8"), Words("dgx-h100:8", "fsdp"));
+    EXPECT_EQ(splitFramework("/a+b/own.json"), Words("/a+b/own.json", ""));
+    EXPECT_EQ(splitFramework("/a+b/own.json+fsdp"), Words("/a+b/own.json", "fsdp"));
+}
+
+/// Where every operator is a launch, one of few elements takes what the host does; where they are fused, it
+/// rides along.
+TEST(Framework, EagerOnesLaunchEveryElementWiseOperator)
+{
+    const Cluster plain = h100s();
+    const auto eager = withFramework(plain, "fsdp");
+    ASSERT_TRUE(eager);
+    const TensorType few{DataType::BFloat16, {64}};
+    const TensorType many{DataType::BFloat16, {8192, 8192}};
+    EXPECT_GE(secondsOf(*eager, OperatorKind::Gelu, {few}, {few}, true), eager->device.hostTime.value);
+    EXPECT_LT(secondsOf(plain, OperatorKind::Gelu, {few}, {few}, true), plain.device.launchLatency.value);
+    EXPECT_GT(secondsOf(*eager, OperatorKind::Gelu, {many}, {many}, true),
+        secondsOf(plain, OperatorKind::Gelu, {many}, {many}, true));
+    // A product of many elements takes the device as long either way.
+    EXPECT_DOUBLE_EQ(secondsOf(*eager, OperatorKind::MatMul, {many, many}, {many}),
+        secondsOf(plain, OperatorKind::MatMul, {many, many}, {many}));
+}
+
+} // namespace
+} // namespace planloom
