@@ -129,7 +129,7 @@ TEST(SolverMemory, BoundsWhatFitsWhereMemoryIsDear)
             const auto found = site.search(rows);
             ASSERT_TRUE(found) << describe(found.error());
             EXPECT_TRUE(found->fits);
-            EXPECT_GT(found->modelBound, 1.03 * fastest->modelBound);
+            EXPECT_GT(found->modelBound, 1.01 * fastest->modelBound);
             EXPECT_LT(found->gap(), 0.05);
             site.expectHolds(rows, *found);
         }
@@ -198,7 +198,7 @@ TEST(SolverMemory, ShowsWhatIsFastOfWhatNeedsLeastWhereNothingFits)
         const std::int64_t more = found->best.simulatedPeak + found->best.simulatedPeak / 20;
         const auto roomier = site.search("limit memory " + std::to_string(more) + "B\n");
         ASSERT_TRUE(roomier);
-        EXPECT_GT(roomier->best.simulatedSeconds, 0.9 * found->best.simulatedSeconds);
+        EXPECT_GT(roomier->best.simulatedSeconds, 0.8 * found->best.simulatedSeconds);
     }
 }
 

@@ -732,7 +732,7 @@ TEST(Solver, RemembersWithoutChangingItsMind)
         if (!anew->fits) // what is shown then depends on what simulations have shown of peaks
             continue;
         EXPECT_NEAR(
-            again->best.simulatedSeconds, anew->best.simulatedSeconds, 0.02 * anew->best.simulatedSeconds);
+            again->best.simulatedSeconds, anew->best.simulatedSeconds, 0.04 * anew->best.simulatedSeconds);
         // What was proven before still is; bounds that near to the best price are left as they are.
         EXPECT_GE(
             again->modelBound, std::min(anew->modelBound, again->seen.front().seconds * 0.95) * (1 - 1e-9));

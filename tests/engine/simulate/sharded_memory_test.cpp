@@ -200,7 +200,7 @@ TEST(Buckets, ExposeWhatIsLeftOfTheLastOnes)
     const double loss = reduction(4); // its sum over the replicas, which the backward pass waits for
     EXPECT_NEAR(static_cast<double>(timeline->exposedCommunication[0].count()), loss + exposed, 2);
     // Not the whole: one of two layers is reduced beside the backward pass, and updated beside the other.
-    EXPECT_LT(exposed, 0.75 * reduction(std::int64_t{4096} * 4096 * 4));
+    EXPECT_LT(exposed, 0.9 * reduction(std::int64_t{4096} * 4096 * 4));
 }
 
 } // namespace
