@@ -25,9 +25,9 @@ TEST(ClusterNamed, ReadsEveryProfileWithASourceForEveryFigure)
 {
     const auto names = clusterNames();
     EXPECT_EQ(names,
-        (std::vector<std::string>{"cpu", "dgx-a100", "dgx-a100-40gb", "dgx-h100", "dgx2-v100", "gb200-nvl36",
-            "gb200-nvl72", "gb300-nvl72", "h100-pcie", "hgx-b200", "hgx-b300", "hgx-h200", "hgx-h800",
-            "mi300x", "mi325x", "mi355x", "mixed-h100-a100", "rtx4090"}));
+        (std::vector<std::string>{"b200-simumax", "cpu", "dgx-a100", "dgx-a100-40gb", "dgx-h100", "dgx2-v100",
+            "gb200-nvl36", "gb200-nvl72", "gb300-nvl72", "h100-pcie", "hgx-b200", "hgx-b300", "hgx-h100-96gb",
+            "hgx-h200", "hgx-h800", "mi300x", "mi325x", "mi350x", "mi355x", "mixed-h100-a100", "rtx4090"}));
     for (const std::string &name : names) {
         SCOPED_TRACE(name);
         const auto cluster = clusterNamed(name + ":4");
@@ -57,7 +57,8 @@ TEST(ClusterNamed, FindsTheProfileOfADevice)
     const std::pair<const char *, const char *> known[]{{"H100", "dgx-h100"}, {"8x H100", "dgx-h100"},
         {"H100-SXM-80GB", "dgx-h100"}, {"h100_sxm", "dgx-h100"}, {"h100_80gb", "dgx-h100"},
         {"DGX-H100", "dgx-h100"}, {"ND_H100_v5_n1344_pytorch", "dgx-h100"}, {"NVIDIA H100 PCIe", "h100-pcie"},
-        {"one node, 8 B200 SXM on NVLink 5", "hgx-b200"}, {"hpg.dgxb200x8.n1", "hgx-b200"},
+        {"one node, 8 B200 SXM on NVLink 5", "b200-simumax"}, {"8 B200 SXM", "hgx-b200"},
+        {"H100 96 GB HBM2e 500 W", "hgx-h100-96gb"}, {"MI350X", "mi350x"}, {"hpg.dgxb200x8.n1", "hgx-b200"},
         {"B200-SXM-180GB", "hgx-b200"}, {"b300_sxm", "hgx-b300"}, {"GB200", "gb200-nvl72"},
         {"GB200 NVL36", "gb200-nvl36"}, {"GB300 NVL72", "gb300-nvl72"}, {"a100_40gb", "dgx-a100-40gb"},
         {"a100_80gb", "dgx-a100"}, {"a100_sxm", "dgx-a100"}, {"A100 80 GB, 400 Gb/s a node", "dgx-a100"},
