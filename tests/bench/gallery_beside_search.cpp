@@ -75,6 +75,12 @@ std::vector<std::string> valuesOf(const GalleryParameter &parameter, std::int32_
         for (int n = 1; n <= 128; n *= 2)
             add(std::to_string(n));
         break;
+    case GalleryParameterKind::Layout: // follows from the degrees
+        break;
+    case GalleryParameterKind::Modules:
+        for (const char *modules : {"core_attn", "full"})
+            add(modules);
+        break;
     }
     return values;
 }

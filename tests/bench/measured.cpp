@@ -221,6 +221,23 @@ Result<std::string> recomputationOf(const Run &run, const Model &model)
     return recomputeRow(model, has(said, "selective") ? "selective" : "none");
 }
 
+/// Stages as trainers cut them where nothing else is said: as many layers in each, embedding and loss with
+/// the first and the last. Empty without a pipeline, and where layers do not divide.
+std::string layoutOf(const Run &run)
+{
+    if (const std::string own = run.text("layout"); !own.empty())
+        return own;
+    const std::int64_t stages = run.count("pipeline_parallel") * run.count("virtual_pipeline");
+    const std::int64_t layers = run.count("layers");
+    if (stages < 2 || layers % stages != 0)
+        return {};
+    const std::string each = "t*" + std::to_string(layers / stages);
+    std::string layout = "E" + each;
+    for (std::int64_t stage = 1; stage < stages; ++stage)
+        layout += "|" + each;
+    return layout + "L";
+}
+
 struct Prediction {
     double seconds = 0;
     std::vector<std::int64_t> peaks{}; ///< Bytes, by rank.
@@ -262,7 +279,9 @@ Result<Prediction> predict(const Run &run)
     request.gallery = "3d:dp=" + std::to_string(dp / ep) + option("tp", tp) + option("pp", pp)
         + (ep > 1 ? option("ep", ep) : "") + (cp > 1 ? option("cp", cp) + option("zigzag", 1) : "")
         + option("zero", zeroOf(run)) + (tp > 1 ? option("sequence", 1) : "")
-        + option("interleave", run.count("virtual_pipeline")) + option("micro-batches", microBatches);
+        + (layoutOf(run).empty() ? option("interleave", run.count("virtual_pipeline"))
+                                 : ",layout=" + layoutOf(run))
+        + option("micro-batches", microBatches);
     TRY(const std::string recomputation, recomputationOf(run, *model));
     std::string rows = "precision all : " + precision + (run.reducesInSixteenBits() ? " reduction=bf16" : "")
         + "\n" + recomputation + "\n";

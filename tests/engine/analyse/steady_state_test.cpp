@@ -101,7 +101,7 @@ TEST(SteadyState, TakesASlicedBlockForOne)
 
 TEST(SteadyState, OfLoweredPipelinesHasARepeatingUnit)
 {
-    const GraphSnapshot graph = trainingStep("zoo:mlp?layers=8&hidden=16&batch=32");
+    const GraphSnapshot graph = trainingStep("zoo:mlp?layers=8&hidden=4096&batch=65536");
     const auto plan = simulated("1f1b", galleryPlan(graph, "pipeline:schedule=1f1b,micro-batches=16", 4));
     const auto state = steadyStateOf(plan.plan, plan.timeline);
     ASSERT_TRUE(state);

@@ -17,6 +17,7 @@ public:
         : m_graph(graph)
         , m_options(options)
         , m_dice(graph, random)
+        , m_lateRandom(random)
         , m_placement(m_dice, devices, options)
         , m_forward(m_dice.forward())
     {
@@ -49,10 +50,11 @@ public:
         drawLimit();
         drawAttention();
         drawRing();
-        drawZigzag();
         drawOffload();
         drawOverlap();
         drawPreferences();
+        drawZigzag();
+        drawGroups();
         return std::move(m_table);
     }
 
@@ -173,9 +175,6 @@ private:
         }
         if (!m_placement.axes().empty() && m_dice.chance(0.6)) {
             sharding.axis = m_dice.of(m_placement.axes()).name;
-            for (const MeshAxis &axis : m_placement.axes())
-                if (axis.name != sharding.axis && m_dice.chance(0.4))
-                    sharding.moreAxes.push_back(axis.name);
         } else if (m_dice.chance(0.15))
             sharding.parts = m_dice.number(2, 3);
         return sharding;
@@ -345,15 +344,26 @@ private:
     /// The whole sequence over an axis, its first and last part on one device.
     void drawZigzag()
     {
-        if (m_placement.axes().empty() || !m_dice.chance(0.1))
+        if (m_placement.axes().empty() || !m_late.chance(0.1))
             return;
         add(selectAll(),
             OpTransRule{{{.kind = SplitKind::Dimension,
                 .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = DimensionMeaning::Sequence},
                 .parts = 0,
                 .sizes = {},
-                .axis = m_dice.of(m_placement.axes()).name,
+                .axis = m_late.of(m_placement.axes()).name,
                 .zigzag = true}}});
+    }
+
+    /// Replicas along further axes share as one group.
+    void drawGroups()
+    {
+        for (Row &row : m_table.rows)
+            if (auto *sharding = std::get_if<OptimizerShardingRule>(&row.rule);
+                sharding && !sharding->axis.empty())
+                for (const MeshAxis &axis : m_placement.axes())
+                    if (axis.name != sharding->axis && m_late.chance(0.4))
+                        sharding->moreAxes.push_back(axis.name);
     }
 
     void drawWeightVersions()
@@ -423,6 +433,8 @@ private:
     const Graph &m_graph;
     const RandomTableOptions &m_options;
     TableDice m_dice;
+    std::mt19937 m_lateRandom; ///< What is drawn last leaves the rest as it would be.
+    TableDice m_late{m_graph, m_lateRandom};
     RandomPlacement m_placement;
     const std::vector<const Operator *> &m_forward;
     ConstraintTable m_table{};
