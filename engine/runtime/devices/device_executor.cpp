@@ -18,6 +18,7 @@ DeviceExecutor::DeviceExecutor(
     , m_device(device)
     , m_backend(std::move(backend))
     , m_instructions(shared, device)
+    , m_cycle(stepCycle(shared.plan))
     , m_log(progress)
 {
     m_shared.arenas.resize(m_plan.devices.size());
@@ -154,7 +155,8 @@ void DeviceExecutor::issueStep(std::int32_t step, Clock::time_point origin, bool
     // The last step shows more to the host, the first one may poison, and what looks for NaN remembers.
     const bool usual = step + 1 < m_shared.options.steps && (step > 0 || !m_shared.options.poison)
         && !m_shared.options.findNaN;
-    m_backend->announce({usual ? step % static_cast<std::int32_t>(m_phases.size()) : -1, measure});
+    // Graphs are of all devices: steps are of one kind where all have their versions where they had them.
+    m_backend->announce({usual ? step % m_cycle : -1, measure});
     m_backend->begin(static_cast<std::int32_t>(count), *this);
     for (std::size_t i = 0; i < count; ++i) {
         const StepInstruction &at = phase.memory.instructions[i];

@@ -102,6 +102,7 @@ private:
     std::vector<PreparedInstruction> m_setup{};
     std::vector<std::vector<PreparedInstruction>> m_segments{};
     std::vector<Phase> m_phases{}; ///< That steps go through in turn.
+    std::int32_t m_cycle; ///< Steps until all devices of the plan are through theirs.
     MemoryPlan m_setupMemory{}; ///< The setup's, in the blocks of the first phase.
     std::vector<std::vector<DeviceEvent>> m_setupWaits{}; ///< By its instruction; may be empty.
     std::array<std::int64_t, 2> m_arenaBytes{};

@@ -554,6 +554,14 @@ std::int32_t stepCycle(const ExecutionPlan &plan, const DeviceProgram &program)
     return cycle / std::gcd(cycle, std::max(plan.updates, 1));
 }
 
+std::int32_t stepCycle(const ExecutionPlan &plan)
+{
+    std::int32_t cycle = 1;
+    for (const DeviceProgram &program : plan.devices)
+        cycle = std::lcm(cycle, stepCycle(plan, program));
+    return cycle;
+}
+
 Result<MemoryPlan> planMemory(const ExecutionPlan &plan, std::int32_t device, std::int64_t alignment,
     std::int64_t firstUpdate, bool addsInPlace)
 {

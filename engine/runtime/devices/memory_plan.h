@@ -106,5 +106,7 @@ std::int64_t placeBlocks(std::vector<PlannedBlock *> blocks, std::int64_t alignm
 std::int32_t versionCycle(const DeviceProgram &program);
 /// The same in steps of `plan`: so many layouts take turns.
 std::int32_t stepCycle(const ExecutionPlan &plan, const DeviceProgram &program);
+/// Of all devices together.
+std::int32_t stepCycle(const ExecutionPlan &plan);
 
 } // namespace planloom
