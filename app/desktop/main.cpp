@@ -9,8 +9,8 @@
 #include <QtGui/QPixmap>
 
 #include "app/desktop/options.h"
+#include "engine/design/models/target.h"
 #include "engine/design/solved_store.h"
-#include "engine/hardware/cluster.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/dock_board.h"
@@ -47,8 +47,8 @@ int devicesAsked(const DesktopOptions &options)
         return options.devices;
     if (options.cluster.isEmpty())
         return kUsualDevices;
-    const auto cluster = clusterNamed(options.cluster.toStdString());
-    return cluster ? cluster->deviceCount : kUsualDevices; // what is wrong with it is told where it is used
+    const auto target = resolve({options.cluster.toStdString(), {}, 0});
+    return target ? target->deviceCount : kUsualDevices; // what is wrong with it is told where it is used
 }
 
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
