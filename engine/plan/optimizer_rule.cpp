@@ -326,6 +326,9 @@ void decideOptimizers(PlanDraft &draft)
     }
 }
 
+namespace {
+
+/// How `extent` is shared out among `units`.
 std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units)
 {
     const std::int64_t each = (extent + units - 1) / units;
@@ -334,8 +337,6 @@ std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units)
         shares[unit] = std::clamp<std::int64_t>(extent - each * static_cast<std::int64_t>(unit), 0, each);
     return shares;
 }
-
-namespace {
 
 /// How the units share out what a part of `step` updates: along the first dimension that divides, else along
 /// that which is padded least. Nothing where rows of the operator's kind may not be cut at all.

@@ -16,12 +16,9 @@ namespace planloom {
 /// uneven parts along the longest uncut one; a weight that is small and divides nowhere stays replicated.
 void decideOptimizers(PlanDraft &draft);
 
-/// How `extent` is shared out among `units`: all get ceil(extent / units), as padding would give them, but
-/// those at the end, which get what is left, and may get nothing.
-std::vector<std::int64_t> unitShares(std::int64_t extent, std::int32_t units);
-
 /// Shares the updates of sharded optimizer operators out over the scale units: each part is cut along the
-/// first dimension that divides, else along that of which least is padding (`unitShares`). So any number of
+/// first dimension that divides, else along that of which least is padding: all get ceil(extent /
+/// units), but those at the end, which get what is left, and may get nothing. So any number of
 /// units divides, as where trainers pad flat buckets (Megatron-LM's distributed optimizer, DeepSpeed, FSDP).
 /// @param shardings  by operator: the row that says so, -1 where none does; may be empty
 void shareOutUpdates(PlanDraft &draft, const std::vector<std::int32_t> &shardings);

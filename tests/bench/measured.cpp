@@ -107,12 +107,12 @@ public:
             return "deepspeed";
         if (has(m_about, "fsdp"))
             return says("compile") ? "fsdp-compiled" : "fsdp";
-        return has(m_about, "megatron") || has(m_about, "nemo") || has(m_about, "nvidia") ? "megatron" : "";
+        return has(m_about, "megatron") || isOfNemo() ? "megatron" : ""; // NeMo trains with Megatron-LM
     }
 
     /// NeMo's recipes for performance reduce gradients in the format that they are made in
     /// (grad_reduce_in_fp32=False in scripts/performance; grad_sync_dtype of its distributed Adam before).
-    bool reducesInSixteenBits() const { return has(m_about, "nemo") || has(lower(text("system")), "nemo"); }
+    bool isOfNemo() const { return has(m_about, "nemo") || has(lower(text("system")), "nemo"); }
 
 private:
     json m_columns;
@@ -283,8 +283,8 @@ Result<Prediction> predict(const Run &run)
                                  : ",layout=" + layoutOf(run))
         + option("micro-batches", microBatches);
     TRY(const std::string recomputation, recomputationOf(run, *model));
-    std::string rows = "precision all : " + precision + (run.reducesInSixteenBits() ? " reduction=bf16" : "")
-        + "\n" + recomputation + "\n";
+    std::string rows = "precision all : " + precision + (run.isOfNemo() ? " reduction=bf16" : "") + "\n"
+        + recomputation + "\n";
     if (tp > 1 && has(lower(run.text("overlap")), "tensor-parallel")
         && !has(lower(run.text("overlap")), "none"))
         rows += "overlap tensor\n";
