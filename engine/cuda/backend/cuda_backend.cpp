@@ -260,8 +260,10 @@ private:
                 m_communicator->abort();
             if (m_communicator->isAborted()) {
                 m_communicator->cancelWaiting();
-                return hung("other processes have not agreed on a graph for ", Clock::now() - begun,
-                    m_communicator->log());
+                m_shared.hung = hung("other processes have not agreed on a graph for ",
+                    Clock::now() - begun, m_communicator->log());
+                note(*m_shared.hung); // for what is issued in place of the graph
+                return *m_shared.hung;
             }
             std::this_thread::sleep_for(std::chrono::microseconds{20});
         }
@@ -445,7 +447,7 @@ private:
             // Without what others should have sent, what comes later makes nothing but errors of its own.
             else if (own.error().code != ErrorCode::Cancelled && m_communicator->isAborted())
                 note(own.error());
-            if (own && m_broken)
+            if (m_broken && (own || own.error().code == ErrorCode::Cancelled)) // it is why
                 own = *m_broken;
             else if (own && !task->recorded)
                 own = cudaError(m_cuda, status, "cudaEventRecord");
