@@ -5,6 +5,7 @@
 #include "engine/frontend/passes/scopes/scopes.h"
 #include "engine/frontend/rooms.h"
 #include "engine/frontend/zoo/zoo_parts.h"
+#include "engine/frontend/zoo/zoo_published.h"
 
 #include <algorithm>
 #include <cmath>
@@ -109,6 +110,7 @@ std::vector<ZooFamily> languageModels()
             "such experts (Mixtral, OLMoE)",
             {layers(32), hidden(4096), heads(32),
                 integer("kv_heads", 0, 0, kMostHeads, "heads of keys and values; 0 means as many as heads"),
+                integer("head_dim", 0, 0, 4096, "width of a head; 0 means hidden / heads"),
                 integer("ffn", 11008, 1, kMostHidden * 4, "width of the feed-forward layer"), length(2048),
                 batch(1), vocabulary(32000), {"rope_base", 10000, 2, 1e9, false, "base of the rotary angles"},
                 integer("experts", 0, 0, 4096, "experts of each layer, which data choose; 0: no mixtures"),
@@ -118,7 +120,12 @@ std::vector<ZooFamily> languageModels()
                 integer("dense_ffn", 0, 0, kMostHidden * 4,
                     "width of feed-forward layers without mixtures; 0 means ffn"),
                 integer("mtp", 0, 0, 8, "modules that predict one token further each, as in DeepSeek-V3"),
-                integer("qk_norm", 0, 0, 1, "1: queries and keys are normalised, as in OLMoE"),
+                integer("qk_norm", 0, 0, 2,
+                    "1: queries and keys are normalised, as in OLMoE; 2: each head of them, as in Qwen3"),
+                integer("window", 0, 0, kMostLength,
+                    "tokens that a token sees, itself with them, as in Mistral; 0: all before it"),
+                integer("full_every", 0, 0, kMostLayers,
+                    "each such layer sees all, whatever the window, as in gpt-oss and Gemma; 0: none does"),
                 integer("gated", 1, 0, 1,
                     "0: feed-forward layers have a squared ReLU and no gate, as in Nemotron-4"),
                 tied(0)}},
@@ -218,6 +225,8 @@ std::vector<ZooFamily> allFamilies()
 {
     std::vector<ZooFamily> families = languageModels();
     for (ZooFamily &family : otherModels())
+        families.push_back(std::move(family));
+    for (ZooFamily &family : publishedModels(families))
         families.push_back(std::move(family));
     return families;
 }
@@ -363,17 +372,18 @@ Result<Graph> buildZooModel(
     const std::size_t mark = std::min(rest.find('?'), rest.size());
     const std::string_view name = rest.substr(0, mark);
     const std::string_view query = mark < rest.size() ? rest.substr(mark + 1) : std::string_view{};
-    const auto builder = std::find_if(std::begin(kBuilders), std::end(kBuilders),
-        [name](const auto &known) { return known.first == name; });
-    if (!isZooSpec(spec) || builder == std::end(kBuilders)) {
+    const auto family = std::find_if(zooFamilies().begin(), zooFamilies().end(),
+        [name](const ZooFamily &known) { return known.name == name; });
+    if (!isZooSpec(spec) || family == zooFamilies().end()) {
         return Error{ErrorCode::InvalidInput, "There is no model \"" + std::string(name) + "\" in the zoo.",
             "A zoo model is written zoo:NAME?parameter=value&..., NAME one of " + namesOf(zooFamilies())
                 + ".",
             std::string(spec)};
     }
-    const auto family = std::find_if(zooFamilies().begin(), zooFamilies().end(),
-        [name](const ZooFamily &known) { return known.name == name; });
-    assert(family != zooFamilies().end());
+    const std::string_view built = family->builtAs.empty() ? name : family->builtAs;
+    const auto builder = std::find_if(std::begin(kBuilders), std::end(kBuilders),
+        [built](const auto &known) { return known.first == built; });
+    assert(builder != std::end(kBuilders));
     TRY(ZooValues values, parseValues(*family, query));
     TRY(auto dimensions, chooseSizes(*family, sizes, values));
     values.setCapacities(capacities);

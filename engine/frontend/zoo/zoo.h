@@ -23,11 +23,13 @@ struct ZooParameter {
     bool isInputSize = false; ///< Of the inputs, not of the weights: a dimension that rows may set.
 };
 
-/// One family of models, "gpt".
+/// One family of models, "gpt", or one model of a family whose sizes were published, "llama-3-70b": a family
+/// of other fallbacks.
 struct ZooFamily {
     std::string name{};
     std::string meaning{}; ///< One line for a person.
     std::vector<ZooParameter> parameters{};
+    std::string builtAs{}; ///< The family whose layers it has; empty: its own.
 };
 
 /// All families and their parameters, in the order they are listed to people.

@@ -33,6 +33,9 @@ struct SigmoidRouting {
     double scale = 1; ///< Of what experts make.
 };
 
+/// How queries and keys are normalised before they turn.
+enum class QueryNorm : std::uint8_t { None, Whole, Heads };
+
 /// What LLaMA's layers are made of.
 struct LlamaForm {
     std::int64_t heads = 0;
@@ -42,7 +45,10 @@ struct LlamaForm {
     std::int64_t choices = 0; ///< Experts a token is sent to.
     Capacity capacity{}; ///< Of an expert.
     Capacities capacities{}; ///< By operator, before it.
-    bool normalizesHeads = false;
+    std::int64_t headWidth = 0;
+    QueryNorm norm = QueryNorm::None;
+    std::int64_t window = 0; ///< Tokens that a token sees; 0: all before it.
+    std::int64_t fullEvery = 0; ///< Each such layer sees all before it; 0: none does.
     bool isGated = true; ///< False: squared ReLU in place of a gate.
     bool isTied = false; ///< The table of embeddings is the head's weight.
     std::int64_t rotaryWidth = 0; ///< Of a head, how much turns with the position.
@@ -51,27 +57,32 @@ struct LlamaForm {
     std::optional<SigmoidRouting> sigmoid{}; ///< Nothing: chances are a softmax.
 };
 
-TensorId llamaAttention(ZooBuilder &b, TensorId x, TensorId cos, TensorId sin, const LlamaForm &form)
+TensorId llamaAttention(
+    ZooBuilder &b, TensorId x, TensorId cos, TensorId sin, const LlamaForm &form, std::int64_t window)
 {
     const auto inside = b.scope("self_attn");
     const Shape in = b.shape(x);
     if (in.size() != 3)
         return x;
-    const std::int64_t width = in[2] / form.heads;
-    const auto rotate = [&](TensorId t, std::string_view name) {
-        return b.one(OperatorKind::Rotary, {t, cos, sin}, attributesOf({{"interleaved", 0}}), name);
+    const auto turned = [&](TensorId all, std::int64_t heads, const std::string &name,
+                            std::string_view norm) {
+        if (form.norm == QueryNorm::Whole)
+            all = b.rmsNorm(all, norm);
+        TensorId apart = b.splitHeads(all, heads, name);
+        if (form.norm == QueryNorm::Heads)
+            apart = b.rmsNorm(apart, norm);
+        return b.one(
+            OperatorKind::Rotary, {apart, cos, sin}, attributesOf({{"interleaved", 0}}), name + ".rotary");
     };
-    TensorId allQueries = b.linear(x, form.heads * width, "q_proj", false);
-    TensorId allKeys = b.linear(x, form.keyHeads * width, "k_proj", false);
-    if (form.normalizesHeads) {
-        allQueries = b.rmsNorm(allQueries, "q_norm");
-        allKeys = b.rmsNorm(allKeys, "k_norm");
-    }
-    const TensorId allValues = b.linear(x, form.keyHeads * width, "v_proj", false);
-    const TensorId query = rotate(b.splitHeads(allQueries, form.heads, "query"), "query.rotary");
-    const TensorId key = rotate(b.splitHeads(allKeys, form.keyHeads, "key"), "key.rotary");
+    const TensorId allQueries = b.linear(x, form.heads * form.headWidth, "q_proj", false);
+    const TensorId allKeys = b.linear(x, form.keyHeads * form.headWidth, "k_proj", false);
+    const TensorId allValues = b.linear(x, form.keyHeads * form.headWidth, "v_proj", false);
+    const TensorId query = turned(allQueries, form.heads, "query", "q_norm");
+    const TensorId key = turned(allKeys, form.keyHeads, "key", "k_norm");
     const TensorId value = b.splitHeads(allValues, form.keyHeads, "value");
-    const ZooAttention attention{.scale = 1 / std::sqrt(static_cast<double>(width)), .causal = true};
+    const ZooAttention attention{.scale = 1 / std::sqrt(static_cast<double>(form.headWidth)),
+        .causal = true,
+        .window = window < in[1] ? window : 0};
     const TensorId context = b.mergeHeads(b.attention(query, key, value, attention), "context");
     return b.linear(context, in[2], "o_proj", false);
 }
@@ -282,11 +293,11 @@ Result<Graph> build(const std::string &name, const ZooValues &values, const Llam
         cos = b.one(OperatorKind::Cos, {twice}, {}, "cos");
         sin = b.one(OperatorKind::Sin, {twice}, {}, "sin");
     }
-    const auto addLayer = [&](TensorId x, const std::string &name, bool isDense) {
+    const auto addLayer = [&](TensorId x, const std::string &name, bool isDense, std::int64_t window) {
         const auto inside = b.scope(name);
         const TensorId normal = b.rmsNorm(x, "input_layernorm");
         const TensorId attended = form.latent ? latentAttention(b, normal, cos, sin, form)
-                                              : llamaAttention(b, normal, cos, sin, form);
+                                              : llamaAttention(b, normal, cos, sin, form, window);
         x = b.one(OperatorKind::Add, {x, attended}, {}, "residual_1");
         const TensorId y = b.rmsNorm(x, "post_attention_layernorm");
         TensorId made = isDense ? llamaMlp(b, y, denseInner, form.isGated) : llamaMixture(b, y, form, name);
@@ -297,8 +308,11 @@ Result<Graph> build(const std::string &name, const ZooValues &values, const Llam
         }
         return b.one(OperatorKind::Add, {x, made}, {}, "residual_2");
     };
-    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer)
-        x = addLayer(x, "layers." + std::to_string(layer), form.experts == 0 || layer < dense);
+    for (std::int64_t layer = 0; layer < values.integer("layers"); ++layer) {
+        const bool seesAll = form.fullEvery > 0 && (layer + 1) % form.fullEvery == 0;
+        x = addLayer(x, "layers." + std::to_string(layer), form.experts == 0 || layer < dense,
+            seesAll ? 0 : form.window);
+    }
     const TensorId head = form.isTied ? table : b.weight("lm_head.weight", {vocabulary, hidden});
     const auto addHead = [&](TensorId x, TensorId expected) {
         return b.meanLoss(b.one(OperatorKind::Linear, {b.rmsNorm(x, "norm"), head},
@@ -315,7 +329,7 @@ Result<Graph> build(const std::string &name, const ZooValues &values, const Llam
         const TensorId known = b.rmsNorm(b.embedding(table, next, "embed_tokens"), "enorm");
         x = b.one(
             OperatorKind::Concat, {b.rmsNorm(x, "hnorm"), known}, attributesOf({{"axis", 2}}), "joined");
-        x = addLayer(b.linear(x, hidden, "eh_proj", false), "layer", form.experts == 0);
+        x = addLayer(b.linear(x, hidden, "eh_proj", false), "layer", form.experts == 0, form.window);
         next = b.input("labels_" + std::to_string(k + 2), {DataType::Int64, {batch, length}});
         loss = b.one(OperatorKind::Add,
             {loss, b.scaled(addHead(x, next), kMtpShare / static_cast<double>(modules), "share")}, {}, "sum");
@@ -330,9 +344,16 @@ Result<Graph> buildLlama(const ZooValues &values)
     const std::int64_t hidden = values.integer("hidden");
     const std::int64_t heads = values.integer("heads");
     const std::int64_t keyHeads = values.integer("kv_heads") > 0 ? values.integer("kv_heads") : heads;
-    if (hidden % heads != 0 || hidden / heads % 2 != 0)
+    const std::int64_t ownWidth = values.integer("head_dim");
+    const std::int64_t headWidth = ownWidth > 0 ? ownWidth : hidden / heads;
+    if (ownWidth == 0 && hidden % heads != 0)
         return values.wrong("heads",
-            "hidden (" + std::to_string(hidden) + ") must be an even multiple of the number of heads.");
+            "hidden (" + std::to_string(hidden)
+                + ") must be an even multiple of the number of heads, or head_dim be given.");
+    if (headWidth == 0 || headWidth % 2 != 0)
+        return values.wrong(ownWidth > 0 ? "head_dim" : "heads",
+            "The width of a head, " + std::to_string(headWidth)
+                + ", must be even: half of it turns against the other half.");
     if (heads % keyHeads != 0)
         return values.wrong("kv_heads", "kv_heads must divide heads (" + std::to_string(heads) + ").");
     const LlamaForm form{.heads = heads,
@@ -342,10 +363,13 @@ Result<Graph> buildLlama(const ZooValues &values)
         .choices = values.integer("top_k"),
         .capacity = {.factor = values.real("capacity")},
         .capacities = values.capacities(),
-        .normalizesHeads = values.integer("qk_norm") != 0,
+        .headWidth = headWidth,
+        .norm = static_cast<QueryNorm>(values.integer("qk_norm")),
+        .window = values.integer("window"),
+        .fullEvery = values.integer("full_every"),
         .isGated = values.integer("gated") != 0,
         .isTied = values.integer("tied") != 0,
-        .rotaryWidth = hidden / heads};
+        .rotaryWidth = headWidth};
     return build("llama", values, form);
 }
 

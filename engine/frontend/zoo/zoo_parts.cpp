@@ -116,6 +116,8 @@ TensorId ZooBuilder::attention(TensorId query, TensorId key, TensorId value, con
     Attributes attributes = attributesOf({{"scale", form.scale}});
     if (form.causal)
         attributes.set("causal", std::int64_t{1});
+    if (form.window > 0)
+        attributes.set("window", form.window);
     if (form.drops && m_dropout > 0) {
         attributes.set("dropout", m_dropout);
         attributes.set("seed", ++m_dropouts);

@@ -40,6 +40,7 @@ struct ZooAttention {
     double scale = 1;
     bool causal = false;
     std::vector<TensorId> masks{}; ///< Added to the scores.
+    std::int64_t window = 0; ///< Keys that a query sees, its own with them; 0: no limit.
     bool drops = false; ///< The model's dropout applies to the probabilities.
 };
 

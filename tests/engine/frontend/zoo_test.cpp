@@ -259,6 +259,35 @@ TEST(Zoo, DefaultsOfEveryFamilyBuild)
     }
 }
 
+TEST(Zoo, PublishedModelsHaveThePublishedNumbersOfParameters)
+{
+    EXPECT_EQ(parametersOf("zoo:llama-2-7b"), 6'738'415'616);
+    EXPECT_EQ(parametersOf("zoo:llama-2-13b"), 13'015'864'320);
+    EXPECT_EQ(parametersOf("zoo:llama-2-70b"), 68'976'648'192);
+    EXPECT_EQ(parametersOf("zoo:llama-3-8b"), 8'030'261'248);
+    EXPECT_EQ(parametersOf("zoo:llama-3-70b"), 70'553'706'496);
+    EXPECT_EQ(parametersOf("zoo:llama-3-405b"), 405'853'388'800);
+    EXPECT_EQ(parametersOf("zoo:mixtral-8x7b"), 46'702'792'704);
+    EXPECT_EQ(parametersOf("zoo:qwen3-30b-a3b"), 30'532'122'624);
+    EXPECT_EQ(parametersOf("zoo:qwen3-235b-a22b"), 235'093'634'560);
+    EXPECT_EQ(parametersOf("zoo:deepseek-v3"), 671'026'404'352);
+    EXPECT_EQ(parametersOf("zoo:deepseek-v2"), 235'741'434'880);
+    // Its biases and sinks are what is missing (arXiv:2508.10925, table 1: 116.83 and 20.91 billion).
+    EXPECT_NEAR(static_cast<double>(parametersOf("zoo:gpt-oss-120b")), 116.83e9, 0.002 * 116.83e9);
+    EXPECT_NEAR(static_cast<double>(parametersOf("zoo:gpt-oss-20b")), 20.91e9, 0.002 * 20.91e9);
+}
+
+TEST(Zoo, PublishedModelsTakeOtherSizes)
+{
+    const auto graph = buildZooModel("zoo:gpt-oss-120b?layers=4&seq=256");
+    ASSERT_TRUE(graph) << describe(graph.error());
+    std::vector<std::int64_t> windows;
+    for (const Operator &op : graph->operators)
+        if (op.kind == OperatorKind::Attention)
+            windows.push_back(op.attributes.integer("window", 0));
+    EXPECT_EQ(windows, (std::vector<std::int64_t>{128, 0, 128, 0}));
+}
+
 TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
 {
     const auto family = buildZooModel("zoo:gtp");
@@ -276,9 +305,10 @@ TEST(Zoo, RefusesWhatItDoesNotKnowAndSaysWhatItKnows)
              "zoo:gpt?layers=1.5", "zoo:gpt?layers=1e9", "zoo:gpt?layers=nan", "zoo:gpt?layers=3x",
              "zoo:gpt?=3", "zoo:gpt?heads=5", "zoo:gpt?batch=65536&seq=262144",
              "zoo:gpt?batch=64&seq=4194304&heads=768", "zoo:llama?kv_heads=3", "zoo:llama?experts=3&top_k=4",
-             "zoo:llama?hidden=32&heads=32", "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5",
-             "zoo:resnet?depth=20", "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48",
-             "zoo:moe?top_k=9", "zoo:mlp?dropout=1"}) {
+             "zoo:llama?hidden=32&heads=32", "zoo:llama?hidden=30&heads=4", "zoo:llama?head_dim=3",
+             "zoo:t5?buckets=6", "zoo:swin?image=200", "zoo:swin?window=5", "zoo:resnet?depth=20",
+             "zoo:vgg?image=100", "zoo:unet3d?volume=20", "zoo:cosmoflow?volume=48", "zoo:moe?top_k=9",
+             "zoo:mlp?dropout=1"}) {
         const auto graph = buildZooModel(spec);
         ASSERT_FALSE(graph) << spec;
         EXPECT_EQ(graph.error().code, ErrorCode::InvalidInput) << spec;

@@ -1,0 +1,225 @@
+#include "engine/measured/measured_run.h"
+
+#include "engine/hardware/cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <utility>
+
+namespace planloom {
+
+namespace {
+
+constexpr double kGibi = 1024.0 * 1024 * 1024;
+
+bool has(std::string_view text, std::string_view part)
+{
+    return text.find(part) != std::string_view::npos;
+}
+
+/// Of all formats that products have, the one that `precision` names: "FP8-CS" and "fp8_cs" are "fp8".
+std::string formatOf(const std::string &precision)
+{
+    const std::string said = lettersOf(precision);
+    for (const auto &[word, format] :
+        {std::pair{"nvfp4", "nvfp4"}, {"mxfp8", "mxfp8"}, {"fp8mx", "mxfp8"}, {"fp8", "fp8"},
+            {"float8", "fp8"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"tf32", "tf32"}, {"fp32", "fp32"}})
+        if (has(said, word))
+            return format;
+    return said;
+}
+
+} // namespace
+
+std::string lettersOf(std::string_view name)
+{
+    std::string plain;
+    for (const char c : name)
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+            plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return plain;
+}
+
+std::string inSmallLetters(std::string_view text)
+{
+    std::string small(text);
+    for (char &c : small)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return small;
+}
+
+MeasuredRun::MeasuredRun(RunValues columns, RunValues model, RunSurroundings around, bool failed)
+    : m_columns(std::move(columns))
+    , m_model(std::move(model))
+    , m_around(std::move(around))
+    , m_failed(failed)
+{
+    if (const auto batch = m_columns.find("batch"); batch != m_columns.end())
+        m_columns.emplace("global_batch", batch->second);
+}
+
+const RunValue *MeasuredRun::find(std::string_view name) const
+{
+    for (const RunValues *values : {&m_columns, &m_model, &std::as_const(m_around).fixed, &m_settings})
+        if (const auto found = values->find(name); found != values->end())
+            return &found->second;
+    return nullptr;
+}
+
+std::string MeasuredRun::text(std::string_view name) const
+{
+    const RunValue *const found = find(name);
+    const auto *const text = found == nullptr ? nullptr : std::get_if<std::string>(found);
+    return text == nullptr ? std::string() : *text;
+}
+
+std::optional<double> MeasuredRun::number(std::string_view name) const
+{
+    const RunValue *const found = find(name);
+    const auto *const number = found == nullptr ? nullptr : std::get_if<double>(found);
+    return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+std::int64_t MeasuredRun::count(std::string_view name, std::int64_t missing) const
+{
+    constexpr double kMost = 1e15;
+    return static_cast<std::int64_t>(
+        std::clamp(number(name).value_or(static_cast<double>(missing)), -kMost, kMost));
+}
+
+std::optional<bool> MeasuredRun::flag(std::string_view name) const
+{
+    const RunValue *const found = find(name);
+    const auto *const flag = found == nullptr ? nullptr : std::get_if<bool>(found);
+    return flag == nullptr ? std::nullopt : std::optional(*flag);
+}
+
+bool MeasuredRun::says(std::string_view name) const
+{
+    return flag(name).value_or(false);
+}
+
+std::vector<double> MeasuredRun::numbers(std::string_view name) const
+{
+    const RunValue *const found = find(name);
+    const auto *const numbers = found == nullptr ? nullptr : std::get_if<std::vector<double>>(found);
+    return numbers == nullptr ? std::vector<double>{} : *numbers;
+}
+
+std::vector<std::string> MeasuredRun::words(std::string_view name) const
+{
+    const RunValue *const found = find(name);
+    if (found == nullptr)
+        return {};
+    if (const auto *const words = std::get_if<std::vector<std::string>>(found))
+        return *words;
+    const auto *const one = std::get_if<std::string>(found);
+    return one == nullptr ? std::vector<std::string>{} : std::vector{*one};
+}
+
+bool MeasuredRun::contains(std::string_view text) const
+{
+    return std::any_of(m_columns.begin(), m_columns.end(), [&](const auto &column) {
+        const auto *const words = std::get_if<std::string>(&column.second);
+        return has(column.first, text) || (words != nullptr && has(*words, text));
+    });
+}
+
+std::string MeasuredRun::device() const
+{
+    for (const char *name : {"device", "system"})
+        if (m_columns.contains(name))
+            if (std::string own = text(name); !own.empty())
+                return own;
+    return m_around.cluster;
+}
+
+std::string MeasuredRun::framework() const
+{
+    const std::string graph = text("cuda_graph");
+    const std::vector<std::string> scope = words("cuda_graph_scope");
+    const bool isWhole = graph == "full_iteration"
+        || (graph != "none" && std::count(scope.begin(), scope.end(), "full_iteration") > 0);
+    if (says("cuda_graph") || isWhole)
+        return {};
+    if (has(m_around.about, "nanotron"))
+        return "nanotron";
+    if (has(m_around.about, "megatron") || has(m_around.about, "nemo")
+        || has(inSmallLetters(text("system")), "nemo"))
+        return "megatron"; // NeMo trains with Megatron-LM
+    if (has(m_around.about, "deepspeed"))
+        return "deepspeed";
+    if (has(m_around.about, "fsdp"))
+        return says("compile") ? "fsdp-compiled" : "fsdp";
+    return {};
+}
+
+bool MeasuredRun::isOfNemo() const
+{
+    return has(m_around.about, "nemo") || has(m_around.about, "megatron bridge")
+        || has(inSmallLetters(text("system")), "nemo");
+}
+
+bool MeasuredRun::reducesInBf16() const
+{
+    if (const auto inFull = flag("ddp.grad_reduce_in_fp32"))
+        return !*inFull;
+    return isOfNemo();
+}
+
+bool MeasuredRun::isOfOtherFormat() const
+{
+    const std::string format = formatOf(text("precision"));
+    return format == "nvfp4" || format == "mxfp8";
+}
+
+std::optional<double> MeasuredRun::seconds() const
+{
+    if (m_failed)
+        return std::nullopt;
+    if (const auto seconds = number("step_seconds"))
+        return seconds;
+    const auto speed = number("tokens_per_second_per_device");
+    if (!speed || *speed <= 0)
+        return std::nullopt;
+    return number("global_batch").value_or(1) * number("sequence").value_or(1)
+        / (*speed * std::max(1.0, number("devices").value_or(1)));
+}
+
+std::optional<std::int64_t> MeasuredRun::peakBytes() const
+{
+    for (const char *name : {"peak_allocated_gib", "memory_gib", "memory_gb"})
+        if (const auto peak = number(name))
+            return std::llround(*peak * kGibi);
+    return std::nullopt;
+}
+
+std::vector<std::int64_t> MeasuredRun::peakBytesOfRanks() const
+{
+    std::vector<std::int64_t> peaks;
+    for (const double each : numbers("peak_allocated_gib_of_ranks"))
+        peaks.push_back(std::llround(each * kGibi));
+    return peaks;
+}
+
+bool MeasuredRun::isRunOf(const MeasuredRun &settings) const
+{
+    const std::string model = lettersOf(text("model"));
+    if (model.empty() || !lettersOf(settings.text("recipe")).starts_with(model))
+        return false;
+    const auto own = profileOfDevice(device());
+    if (!own || own != profileOfDevice(settings.device())
+        || formatOf(text("precision")) != formatOf(settings.text("precision")))
+        return false;
+    constexpr std::array kSame{"devices", "tensor_parallel", "pipeline_parallel", "context_parallel",
+        "virtual_pipeline", "expert_parallel", "micro_batch"};
+    return std::all_of(kSame.begin(), kSame.end(), [&](const char *name) {
+        const auto there = settings.number(name);
+        const auto here = number(name);
+        return there.value_or(1) == here.value_or(1) || (!there && std::string_view(name) != "devices");
+    });
+}
+
+} // namespace planloom

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/design/make_plan.h"
+#include "engine/measured/measured_run.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace planloom {
+
+/// What the engine says of a measured run.
+struct PredictedRun {
+    double seconds = 0; ///< Of a step.
+    std::vector<std::int64_t> peaks{}; ///< Bytes, by rank.
+    bool fits = true; ///< Into the memory of its devices.
+    std::string
+        insteadOf{}; ///< "fp8 in place of MXFP8": what could not be planned as it was run; empty: all could.
+};
+
+/// The plan of `run`, as a request: its model of the zoo, its devices with the framework that trained it, its
+/// degrees, micro-batches, formats, recomputation and stages. No figure of it belongs to a row or a model.
+/// @return NotSupported, InvalidInput or NotFound for what can't be said so (`where` names the column)
+Result<PlanRequest> requestOf(const MeasuredRun &run);
+
+/// Plans `run` as it was run, and simulates a step.
+/// @return as `requestOf` and `makePlan`
+Result<PredictedRun> predict(const MeasuredRun &run);
+
+} // namespace planloom
