@@ -85,11 +85,11 @@ TEST(MeasuredFile, ModelsWithoutSizesArePublishedOnes)
         {"model": "LLaMA3 8B, a note", "system": "DGX-H100", "devices": 8, "batch": 8, "sequence": 512}]
 })",
         "recipes.json");
-ASSERT_TRUE(file) << describe(file.error());
-const auto request = requestOf(file->runs.front());
-ASSERT_TRUE(request) << describe(request.error());
-EXPECT_EQ(request->model->index->layers().scopes.size(), 32U);
-EXPECT_TRUE(file->runs.front().reducesInBf16());
+    ASSERT_TRUE(file) << describe(file.error());
+    const auto request = requestOf(file->runs.front());
+    ASSERT_TRUE(request) << describe(request.error());
+    EXPECT_EQ(request->model->index->layers().scopes.size(), 32U);
+    EXPECT_TRUE(file->runs.front().reducesInBf16());
 }
 
 TEST(MeasuredFile, SettingsBesideItCompleteRunsOfTheSameDegrees)
