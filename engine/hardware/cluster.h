@@ -4,6 +4,7 @@
 #include "engine/base/result.h"
 #include "engine/base/scale_units.h"
 #include "engine/base/units.h"
+#include "engine/graph/operators/operator_kind.h"
 #include "engine/graph/shape.h"
 
 #include <cstdint>
@@ -30,6 +31,17 @@ struct FormatEfficiency {
     Sourced attention{};
     Sourced attentionBackward{};
     friend bool operator==(const FormatEfficiency &, const FormatEfficiency &) = default;
+};
+
+/// What an operator is made of where a framework has no kernel of its own for it: several kernels, each of
+/// which reads and writes what the next one reads.
+struct ComposedOperator {
+    OperatorKind kind = OperatorKind::Identity;
+    Sourced forward{}; ///< Bytes that all of them move for an element of its largest operand.
+    Sourced backward{};
+    Sourced forwardKernels{}; ///< How many they are.
+    Sourced backwardKernels{};
+    friend bool operator==(const ComposedOperator &, const ComposedOperator &) = default;
 };
 
 /// One kind of device.
@@ -61,6 +73,7 @@ struct DeviceModel {
     Sourced hostTime{}; ///< Seconds that its host takes to launch a kernel: shorter ones take as long.
     Sourced
         unfused{}; ///< 1 where every element-wise operator is a launch by itself; 0: those that meet are one.
+    std::vector<ComposedOperator> composed{}; ///< Each kind at most once.
     /// Bytes of its node's host memory, as many as each of the node's devices can have; 0 where nothing is
     /// known.
     Sourced hostMemory{};

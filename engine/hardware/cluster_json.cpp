@@ -55,6 +55,13 @@ constexpr std::array kFormatFigures{
     Figure<FormatEfficiency>{"attentionBackward", &FormatEfficiency::attentionBackward, Limit::Share, true},
 };
 
+constexpr std::array kComposedFigures{
+    Figure<ComposedOperator>{"forward", &ComposedOperator::forward, Limit::Positive},
+    Figure<ComposedOperator>{"backward", &ComposedOperator::backward, Limit::Positive},
+    Figure<ComposedOperator>{"forwardKernels", &ComposedOperator::forwardKernels, Limit::Positive},
+    Figure<ComposedOperator>{"backwardKernels", &ComposedOperator::backwardKernels, Limit::Positive},
+};
+
 /// What files call the formats that multipliers have rates of.
 constexpr std::array<std::pair<const char *, DataType>, 5> kFormats{{
     {"float64", DataType::Float64},
@@ -240,6 +247,24 @@ Result<std::vector<FormatEfficiency>> readFormats(const Json &value, const std::
     return formats;
 }
 
+Result<std::vector<ComposedOperator>> readComposed(const Json &value, const std::string &pointer)
+{
+    if (!value.is_object())
+        return wrong(pointer, std::string("expected an object, found ") + value.type_name());
+    std::vector<ComposedOperator> composed;
+    for (const auto &[name, own] : value.items()) {
+        const auto kind = operatorKindNamed(name);
+        if (!kind)
+            return wrong(pointer + "/" + name, "there is no kind of operator called so");
+        TRY(ObjectReader figures, ObjectReader::open(own, pointer + "/" + name));
+        ComposedOperator one{.kind = *kind};
+        TRY_VOID(readFigures(figures, kComposedFigures, one));
+        TRY_VOID(figures.finish());
+        composed.push_back(std::move(one));
+    }
+    return composed;
+}
+
 Result<DeviceModel> readDevice(const Json &value, std::string pointer)
 {
     TRY(ObjectReader reader, ObjectReader::open(value, std::move(pointer)));
@@ -254,6 +279,9 @@ Result<DeviceModel> readDevice(const Json &value, std::string pointer)
     TRY_VOID(readFigures(reader, kDeviceFigures, device));
     if (const Json *formats = reader.find("formats")) {
         TRY(device.formats, readFormats(*formats, reader.at("formats")));
+    }
+    if (const Json *composed = reader.find("composed")) {
+        TRY(device.composed, readComposed(*composed, reader.at("composed")));
     }
     TRY_VOID(reader.finish());
     return device;
@@ -503,6 +531,11 @@ std::string toJson(const Cluster &cluster)
                     writeFigures(own, kFormatFigures, efficiency);
                     device["formats"][name] = std::move(own);
                 }
+        for (const ComposedOperator &one : model.composed) {
+            nlohmann::json own = nlohmann::json::object();
+            writeFigures(own, kComposedFigures, one);
+            device["composed"][nameOf(one.kind)] = std::move(own);
+        }
         return device;
     };
     const auto linksJson = [](const Interconnect &links) {

@@ -44,6 +44,12 @@ void apply(const Json &framework, DeviceModel &device, LinkArchitecture architec
 {
     device.hostTime = figureOf(framework, "hostTime");
     device.unfused = figureOf(framework, "unfused");
+    device.composed.clear();
+    const Json composed = framework.value("composed", Json::object());
+    for (const auto &[name, each] : composed.items())
+        if (const auto kind = operatorKindNamed(name))
+            device.composed.push_back({*kind, figureOf(each, "forward"), figureOf(each, "backward"),
+                figureOf(each, "forwardKernels"), figureOf(each, "backwardKernels")});
     for (const Json &each : framework.value("attention", Json::array()))
         if (each.at("architecture") == nameOf(architecture))
             setAttention(device, figureOf(each, "forward"), figureOf(each, "backward"));

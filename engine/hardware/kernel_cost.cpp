@@ -179,6 +179,27 @@ double roundingSeconds(
 
 namespace {
 
+/// The kernels of an operator that a framework has no kernel of its own for; null: it is one.
+const ComposedOperator *composedOf(const DeviceModel &device, const KernelQuery &query)
+{
+    if (query.op.direction == Direction::Optimizer)
+        return nullptr;
+    const auto found = std::find_if(device.composed.begin(), device.composed.end(),
+        [&](const ComposedOperator &each) { return each.kind == query.op.kind; });
+    return found == device.composed.end() ? nullptr : &*found;
+}
+
+/// Elements of the largest operand that is no number of something.
+double largestOperand(const KernelQuery &query)
+{
+    double most = 0;
+    for (const auto *list : {&query.inputs, &query.outputs})
+        for (const TensorType &type : *list)
+            if (isFloating(type.dataType))
+                most = std::max(most, static_cast<double>(elementCount(type.shape)));
+    return most;
+}
+
 /// As if kernels were launched in no time by the host.
 double onTheDevice(const DeviceModel &device, const KernelQuery &query)
 {
@@ -191,12 +212,7 @@ double onTheDevice(const DeviceModel &device, const KernelQuery &query)
         query.op.kind == OperatorKind::CrossEntropy || query.op.kind == OperatorKind::ClassStatistics;
     if (entropy && device.multiprocessors.value > 0) {
         const bool backward = query.op.direction == Direction::Backward;
-        double logits = 0;
-        for (const auto *list : {&query.inputs, &query.outputs})
-            for (const TensorType &type : *list)
-                if (isFloating(type.dataType))
-                    logits = std::max(logits, static_cast<double>(elementCount(type.shape)));
-        work.bytes = logits * (backward ? kCrossEntropyBytesBackward : kCrossEntropyBytes);
+        work.bytes = largestOperand(query) * (backward ? kCrossEntropyBytesBackward : kCrossEntropyBytes);
     }
     const auto products = matrixProductsOf(query.op, query.inputs, query.outputs);
     if (products.empty())
@@ -222,6 +238,14 @@ bool isAlone(const DeviceModel &device, const Operator &op)
 
 double kernelSeconds(const DeviceModel &device, const KernelQuery &query)
 {
+    if (const ComposedOperator *const composed = composedOf(device, query)) {
+        const bool backward = query.op.direction == Direction::Backward;
+        const double kernels = (backward ? composed->backwardKernels : composed->forwardKernels).value;
+        const double bytes =
+            (backward ? composed->backward : composed->forward).value * largestOperand(query);
+        return std::max(bytes / bytesRate(device) + kernels * device.launchLatency.value,
+            kernels * device.hostTime.value);
+    }
     KernelQuery asked = query;
     if (isAlone(device, query.op)) {
         asked.joined = false;

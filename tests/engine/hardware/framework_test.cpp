@@ -93,5 +93,45 @@ TEST(Framework, EagerOnesLaunchEveryElementWiseOperator)
         secondsOf(plain, OperatorKind::MatMul, {many, many}, {many}));
 }
 
+/// Eager PyTorch has no kernel of its own for a norm by the mean square, and one for that by the variance.
+TEST(Framework, EagerOnesComposeWhatTheyHaveNoKernelFor)
+{
+    const Cluster plain = h100s();
+    const auto eager = withFramework(plain, "fsdp");
+    const auto compiled = withFramework(plain, "fsdp-compiled");
+    ASSERT_TRUE(eager && compiled);
+    const TensorType rows{DataType::BFloat16, {8192, 4096}};
+    const TensorType scale{DataType::BFloat16, {4096}};
+    const auto norm = [&](const Cluster &cluster, OperatorKind kind) {
+        return secondsOf(cluster, kind, {rows, scale}, {rows});
+    };
+    EXPECT_GT(norm(*eager, OperatorKind::RmsNorm), 5 * norm(plain, OperatorKind::RmsNorm));
+    EXPECT_LT(norm(*compiled, OperatorKind::RmsNorm), 1.1 * norm(plain, OperatorKind::RmsNorm));
+    EXPECT_LT(norm(*eager, OperatorKind::LayerNorm), 1.1 * norm(plain, OperatorKind::LayerNorm));
+    const TensorType few{DataType::BFloat16, {1, 64}};
+    const TensorType fewScale{DataType::BFloat16, {64}};
+    EXPECT_GE(secondsOf(*eager, OperatorKind::RmsNorm, {few, fewScale}, {few}),
+        8 * eager->device.hostTime.value); // a launch each
+}
+
+TEST(Framework, ComposedOperatorsOfAFileAreCheckedWithTheirPlace)
+{
+    const auto eager = withFramework(h100s(), "fsdp");
+    ASSERT_TRUE(eager);
+    const std::string text = toJson(*eager);
+    const auto with = [&](const std::string &from, const std::string &to) {
+        std::string changed = text;
+        const auto at = changed.find(from);
+        EXPECT_NE(at, std::string::npos) << from;
+        return clusterFromJson(changed.replace(at, from.size(), to));
+    };
+    const auto kind = with("\"Rotary\"", "\"Rotory\"");
+    ASSERT_FALSE(kind);
+    EXPECT_NE(kind.error().where.find("composed/Rotory"), std::string::npos) << kind.error().where;
+    const auto figure = with("\"backwardKernels\"", "\"kernelsBack\"");
+    ASSERT_FALSE(figure);
+    EXPECT_NE(figure.error().where.find("composed/"), std::string::npos) << figure.error().where;
+}
+
 } // namespace
 } // namespace planloom
