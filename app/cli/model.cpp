@@ -8,6 +8,7 @@
 #include "engine/frontend/file_kind.h"
 #include "engine/frontend/torch/module_classes.h"
 #include "engine/gallery/usual_rows.h"
+#include "engine/hardware/framework.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_text.h"
@@ -189,7 +190,7 @@ Result<ExecutionPlan> readPlan(const std::string &path)
 std::string clusterWord(const Arguments &arguments, const std::string &usual)
 {
     const std::string cluster = arguments.text("cluster", usual);
-    return arguments.has("framework") ? cluster + "+" + arguments.text("framework") : cluster;
+    return joinFramework(cluster, arguments.text("framework"));
 }
 
 Result<Cluster> clusterOf(const Arguments &arguments, const ExecutionPlan &plan)

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace planloom {
 
@@ -55,6 +56,14 @@ void apply(const Json &framework, DeviceModel &device, LinkArchitecture architec
             setAttention(device, figureOf(each, "forward"), figureOf(each, "backward"));
 }
 
+/// "37.4%"
+std::string percent(double share)
+{
+    char text[16];
+    std::snprintf(text, sizeof text, "%.3g%%", 100 * share);
+    return text;
+}
+
 } // namespace
 
 std::vector<std::string> frameworkNames()
@@ -70,6 +79,33 @@ std::string meaningOfFramework(std::string_view name)
     return profileOfFramework(name).value("meaning", std::string());
 }
 
+std::vector<FrameworkAssumption> assumptionsOfFramework(std::string_view name)
+{
+    const Json framework = profileOfFramework(name);
+    if (framework.is_null())
+        return {};
+    std::vector<FrameworkAssumption> list;
+    const Sourced host = figureOf(framework, "hostTime");
+    char time[64];
+    std::snprintf(time, sizeof time, "a launch takes the host %.3g us", 1e6 * host.value);
+    list.push_back(
+        {host.value > 0 ? time : "the host launches kernels as fast as the device takes them", host.source});
+    const Sourced unfused = figureOf(framework, "unfused");
+    list.push_back({unfused.value > 0 ? "every element-wise operator is a launch by itself"
+                                      : "element-wise operators that follow one another are one launch",
+        unfused.source});
+    for (const Json &each : framework.value("attention", Json::array())) {
+        const Sourced forward = figureOf(each, "forward");
+        const Sourced backward = figureOf(each, "backward");
+        list.push_back({"attention on " + each.at("architecture").get<std::string>() + " reaches "
+                + percent(forward.value) + " of peak forward, " + percent(backward.value) + " backward",
+            forward.source + "; " + backward.source});
+    }
+    if (!framework.contains("attention"))
+        list.push_back({"attention reaches what timings of its kernels say", {}});
+    return list;
+}
+
 Result<Cluster> withFramework(Cluster cluster, std::string_view name)
 {
     if (name.empty())
@@ -82,6 +118,12 @@ Result<Cluster> withFramework(Cluster cluster, std::string_view name)
         return Error{ErrorCode::NotFound, "there is no framework \"" + std::string(name.substr(0, 60)) + "\"",
             "known are " + known, "framework:" + std::string(name.substr(0, 60))};
     }
+    if (!cluster.framework.empty() && cluster.framework != name)
+        return Error{ErrorCode::InvalidInput,
+            "the cluster has the figures of the framework \"" + cluster.framework
+                + "\", which another one would replace only in part",
+            "name the cluster without a framework, or take one without \"framework\" in its file",
+            "framework:" + std::string(name)};
     apply(framework, cluster.device, cluster.links.architecture);
     for (DeviceClass &other : cluster.otherClasses)
         apply(framework, other.device, other.links.architecture);
@@ -99,6 +141,12 @@ std::pair<std::string, std::string> splitFramework(std::string_view word)
     const std::size_t end = std::min(word.find(':', plus), word.size());
     return {std::string(word.substr(0, plus)) + std::string(word.substr(end)),
         std::string(word.substr(plus + 1, end - plus - 1))};
+}
+
+std::string joinFramework(std::string_view cluster, std::string_view framework)
+{
+    std::string word(cluster);
+    return framework.empty() ? word : word + "+" + std::string(framework);
 }
 
 } // namespace planloom

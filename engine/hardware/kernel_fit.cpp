@@ -179,7 +179,8 @@ Result<void> checkPeak(const DeviceModel &device, const Timing &row, double flop
     char found[96];
     std::snprintf(found, sizeof found, "%.4g TFLOP/s, found %.4g", peak / 1e12, flops / row.seconds / 1e12);
     return Error{ErrorCode::InvalidInput, "expected at most " + device.name + "'s peak of " + found,
-        "name the profile of this device with --base, and see that times are in microseconds", row.where};
+        "choose the profile of this device as the base (--base), and see that times are in microseconds",
+        row.where};
 }
 
 Result<void> checkPeaks(const DeviceModel &device, const KernelTimings &timings)

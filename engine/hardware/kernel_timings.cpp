@@ -315,11 +315,42 @@ Result<void> readCollectives(const Section &section, std::string_view device, Ke
     return {};
 }
 
-/// The device that is asked for, or else the only one there is.
-Result<std::string> chosenDevice(const std::vector<const Section *> &sections, std::string_view device)
+Result<Json> parsed(std::string_view text)
+{
+    Json document;
+    try {
+        document = Json::parse(text.begin(), text.end());
+    } catch (const Json::exception &failure) { // Also numbers out of range.
+        return wrongTiming("/", std::string("the times are not JSON: ") + failure.what());
+    }
+    if (!document.is_object())
+        return wrongTiming("/", std::string("expected an object, found ") + document.type_name());
+    return document;
+}
+
+/// The rows of a document, which must outlive them.
+struct Sections {
+    Section products;
+    Section attentions;
+    Section experts;
+    Section collectives;
+
+    static Result<Sections> of(const Json &document)
+    {
+        TRY(Section products, Section::open(document, "matmul"));
+        TRY(Section attentions, Section::open(document, "attention"));
+        TRY(Section experts, Section::open(document, "moe"));
+        TRY(Section collectives, Section::open(document, "collective"));
+        return Sections{
+            std::move(products), std::move(attentions), std::move(experts), std::move(collectives)};
+    }
+};
+
+Result<std::set<std::string>> devicesThere(const Sections &sections)
 {
     std::set<std::string> there;
-    for (const Section *section : sections)
+    for (const Section *section :
+        {&sections.products, &sections.attentions, &sections.experts, &sections.collectives})
         for (std::size_t row = 0; row < section->size(); ++row)
             if (const Json *own = section->find(row, "device")) {
                 if (!own->is_string())
@@ -327,6 +358,13 @@ Result<std::string> chosenDevice(const std::vector<const Section *> &sections, s
                         section->at(row) + "/device", "expected a text, found " + shortJson(*own));
                 there.insert(own->get<std::string>());
             }
+    return there;
+}
+
+/// The device that is asked for, or else the only one there is.
+Result<std::string> chosenDevice(const Sections &sections, std::string_view device)
+{
+    TRY(const std::set<std::string> there, devicesThere(sections));
     std::string list;
     for (const std::string &each : there)
         list += (list.empty() ? "" : ", ") + each.substr(0, 60);
@@ -346,29 +384,27 @@ Result<std::string> chosenDevice(const std::vector<const Section *> &sections, s
 
 } // namespace
 
+Result<std::vector<std::string>> timedDevices(std::string_view json)
+{
+    TRY(const Json document, parsed(json));
+    TRY(const Sections sections, Sections::of(document));
+    TRY(const std::set<std::string> there, devicesThere(sections));
+    return std::vector<std::string>(there.begin(), there.end());
+}
+
 Result<KernelTimings> kernelTimings(std::string_view text, std::string_view device)
 {
-    Json document;
-    try {
-        document = Json::parse(text.begin(), text.end());
-    } catch (const Json::exception &failure) { // Also numbers out of range.
-        return wrongTiming("/", std::string("the times are not JSON: ") + failure.what());
-    }
-    if (!document.is_object())
-        return wrongTiming("/", std::string("expected an object, found ") + document.type_name());
-    TRY(const Section products, Section::open(document, "matmul"));
-    TRY(const Section attentions, Section::open(document, "attention"));
-    TRY(const Section experts, Section::open(document, "moe"));
-    TRY(const Section collectives, Section::open(document, "collective"));
+    TRY(const Json document, parsed(text));
+    TRY(const Sections sections, Sections::of(document));
     KernelTimings timings;
-    TRY(timings.device, chosenDevice({&products, &attentions, &experts, &collectives}, device));
+    TRY(timings.device, chosenDevice(sections, device));
     if (const auto source = document.find("source"); source != document.end() && source->is_string())
         timings.source = source->get<std::string>();
     timings.collectiveSource = timings.source;
-    TRY_VOID(readProducts(products, timings.device, timings));
-    TRY_VOID(readAttentions(attentions, timings.device, timings));
-    TRY_VOID(readExperts(experts, timings.device, timings));
-    TRY_VOID(readCollectives(collectives, timings.device, timings));
+    TRY_VOID(readProducts(sections.products, timings.device, timings));
+    TRY_VOID(readAttentions(sections.attentions, timings.device, timings));
+    TRY_VOID(readExperts(sections.experts, timings.device, timings));
+    TRY_VOID(readCollectives(sections.collectives, timings.device, timings));
     if (timings.products.empty() && timings.attentions.empty() && timings.experts.empty()
         && timings.collectives.empty())
         return wrongTiming(

@@ -71,6 +71,9 @@ struct KernelTimings {
 /// `device`, those there are
 Result<KernelTimings> kernelTimings(std::string_view json, std::string_view device = {});
 
+/// The devices that such a file has rows of, sorted; none where its rows name none.
+Result<std::vector<std::string>> timedDevices(std::string_view json);
+
 /// Adds what nccl-tests (all_reduce_perf ...) printed: tables of several runs one after the other. Their own
 /// lines say which collective and which ranks; the file's name may say the collective, too. Times are those
 /// out of place.

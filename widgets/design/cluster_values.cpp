@@ -1,8 +1,10 @@
 #include "widgets/design/cluster_values.h"
 
 #include "engine/hardware/cluster_json.h"
+#include "engine/hardware/framework.h"
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace planloom {
@@ -29,10 +31,27 @@ std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, 
         return {{"cluster", nameOrPath}, {"cluster-json", json}};
     if (nameOrPath.find('/') == std::string::npos)
         return {{"cluster", nameOrPath}};
-    auto file = readClusterFile(nameOrPath);
+    const auto [path, framework] = splitFramework(nameOrPath);
+    auto file = readClusterFile(path);
     if (!file)
         return {{"cluster", nameOrPath}};
-    return {{"cluster", std::move(file->name)}, {"cluster-json", std::move(file->json)}};
+    return {{"cluster", joinFramework(file->name, framework)}, {"cluster-json", std::move(file->json)}};
+}
+
+std::vector<ValueChange> targetChanges(
+    const std::map<std::string, std::string> &values, const std::map<std::string, std::string> &wanted)
+{
+    const auto find = [](const std::map<std::string, std::string> &all, const char *name) {
+        const auto found = all.find(name);
+        return found == all.end() ? std::optional<std::string>() : found->second;
+    };
+    std::vector<ValueChange> changes;
+    for (const char *name : {"cluster", "cluster-json", "devices"}) {
+        ValueChange change{name, find(values, name), find(wanted, name)};
+        if (change.before != change.after)
+            changes.push_back(std::move(change));
+    }
+    return changes;
 }
 
 } // namespace planloom

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "sessions/history.h"
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace planloom {
 
@@ -23,9 +25,13 @@ Result<ClusterFile> readClusterFile(const std::string &path);
 /// profile "cluster-json", all that its file held, so that a session can be opened where that file is not
 /// (ux.md, F58).
 ///
-/// @param nameOrPath  of a profile, or a path; a file that is no cluster is passed on by its path, and the
-/// engine says why
+/// @param nameOrPath  of a profile, or a path, each perhaps with a framework behind it (framework.h); a file
+/// that is no cluster is passed on by its path, and the engine says why
 /// @param json  what is known of the file already; empty reads it
 std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, const std::string &json);
+
+/// What has a design with `values` be for `wanted`: a cluster as `clusterValues` names it, and "devices".
+std::vector<ValueChange> targetChanges(
+    const std::map<std::string, std::string> &values, const std::map<std::string, std::string> &wanted);
 
 } // namespace planloom

@@ -10,6 +10,7 @@
 #include <QtCore/QTimer>
 
 #include "engine/gesture/rebind.h"
+#include "engine/hardware/framework.h"
 #include "sessions/session_store.h"
 #include "widgets/design/engine_service.h"
 #include "widgets/design/gesture_host.h"
@@ -97,6 +98,7 @@ public:
         return m_soFar.plan ? m_soFar.plan->table : m_history.state().table;
     }
     std::string tableText() const { return table().text(); }
+    /// With its framework: "dgx-a100+fsdp".
     const std::string &cluster() const { return m_cluster; }
     /// What the cluster's file held; empty for profiles. In the design itself, so that sessions need no files
     /// beside them.
@@ -119,6 +121,9 @@ public:
     /// @param json  what the file holds, where it has been read; the first parameter is then its name
     /// @param devices  the number of devices from now on; 0 leaves it
     void setCluster(const std::string &nameOrPath, const std::string &json = {}, std::int32_t devices = 0);
+    /// What the design's step is predicted for (framework.h), by the word behind its cluster; empty for none.
+    void setFramework(const std::string &name);
+    std::string framework() const { return splitFramework(m_cluster).second; }
     void setDeviceCount(std::int32_t count);
     /// How the model is to be trained, or whether at all: a step of the history; the model is opened anew
     /// with them

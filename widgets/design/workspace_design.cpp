@@ -7,6 +7,7 @@
 #include <QtCore/QPromise>
 
 #include "engine/design/models/model_rows.h"
+#include "engine/hardware/framework.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/design/model_values.h"
 #include "widgets/design/row_sentences.h"
@@ -118,20 +119,17 @@ void Workspace::setCluster(const std::string &nameOrPath, const std::string &jso
 {
     auto wanted = clusterValues(nameOrPath, json);
     wanted["devices"] = std::to_string(devices > 0 ? devices : m_deviceCount);
-    DesignChange change;
-    const auto &values = m_history.state().values;
-    for (const char *name : {"cluster", "cluster-json", "devices"}) {
-        const auto before = values.find(name);
-        const auto after = wanted.find(name);
-        ValueChange value{name, {}, {}};
-        if (before != values.end())
-            value.before = before->second;
-        if (after != wanted.end())
-            value.after = after->second;
-        if (value.before != value.after)
-            change.values.push_back(std::move(value));
-    }
-    edit(tr("plan for %1").arg(QString::fromStdString(wanted["cluster"])), change);
+    edit(tr("plan for %1").arg(QString::fromStdString(wanted["cluster"])),
+        {{}, targetChanges(m_history.state().values, wanted)});
+}
+
+void Workspace::setFramework(const std::string &name)
+{
+    auto wanted = clusterValues(joinFramework(splitFramework(m_cluster).first, name), m_clusterJson);
+    wanted["devices"] = std::to_string(m_deviceCount);
+    edit(name.empty() ? tr("predict without a framework")
+                      : tr("predict with %1").arg(QString::fromStdString(name)),
+        {{}, targetChanges(m_history.state().values, wanted)});
 }
 
 ModelOptions Workspace::modelOptions() const

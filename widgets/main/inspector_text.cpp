@@ -6,6 +6,7 @@
 #include "engine/graph/operators/catalogue.h"
 #include "engine/hardware/cost.h"
 #include "engine/hardware/device_word.h"
+#include "engine/hardware/framework.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 
@@ -416,6 +417,10 @@ QString severalOperators(const Palette &palette, const OpenedModel &model, const
 void assumptions(Sheet &sheet, const Cluster &cluster)
 {
     sheet.section(tr("Simulated With"));
+    sheet.row(tr("Framework"),
+        cluster.framework.empty()
+            ? tr("none: kernels take what timings of them say")
+            : escaped(cluster.framework + ": " + meaningOfFramework(cluster.framework)));
     const bool one = cluster.communicationQueues == CommunicationQueues::One;
     sheet.row(tr("Queues"),
         one ? tr("compute; one for all communication; copies to and from the host")

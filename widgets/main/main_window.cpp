@@ -22,7 +22,6 @@
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/advice_dialog.h"
-#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -40,6 +39,7 @@
 #include "widgets/main/window_place.h"
 #include "widgets/schedule/schedule_board.h"
 #include "widgets/table/table_panel.h"
+#include "widgets/target/cluster_chooser.h"
 
 #include <algorithm>
 #include <utility>
@@ -306,7 +306,7 @@ void MainWindow::connectWorkspace()
         const QSignalBlocker devices(m_devices);
         m_devices->setValue(m_workspace.deviceCount());
         m_gallery->setDeviceCount(m_workspace.deviceCount());
-        m_cluster->showCluster(m_workspace.cluster(), m_workspace.clusterJson());
+        m_cluster->showCluster(splitFramework(m_workspace.cluster()).first, m_workspace.clusterJson());
         refreshStatusBar();
     };
     connect(&m_workspace, &Workspace::clusterChanged, this, cluster);

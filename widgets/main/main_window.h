@@ -257,7 +257,10 @@ private:
     void sizesDialog();
     void askSizes(const std::vector<InputDimension> &dimensions, const QString &problem);
     void openCluster(const QString &path);
+    /// Goes to another cluster. @param devices  their number from now on; 0 leaves it
+    void planFor(const std::string &cluster, const std::string &json, std::int32_t devices);
     void planForThisMachine();
+    void measurementsDialog();
     void importRows(const QString &text, const QString &name);
     void showConstraintNotes(const AutodistRows &read, const QString &name, const std::string &axis);
     void saveCopyAs();

@@ -4,7 +4,9 @@
 
 #include <QtWidgets/QMenu>
 
+#include "engine/design/models/target.h"
 #include "engine/hardware/cluster_json.h"
+#include "engine/hardware/framework.h"
 #include "widgets/main/command_registry.h"
 
 namespace planloom {
@@ -59,8 +61,12 @@ void MainWindow::assume(CommunicationQueues queues, bool blockingSends)
     if (!good
         || (good->cluster.communicationQueues == queues && good->cluster.blockingSends == blockingSends))
         return;
-    Cluster cluster = good->cluster;
-    std::string name = m_workspace.cluster().substr(0, m_workspace.cluster().find(':'));
+    const auto [word, framework] = splitFramework(m_workspace.cluster());
+    const auto plain = resolve({word, m_workspace.clusterJson(), m_workspace.deviceCount()});
+    if (!plain)
+        return;
+    Cluster cluster = plain->cluster;
+    std::string name = word.substr(0, word.find(':'));
     for (const char *suffix : {kBlockingSuffix, kOneQueueSuffix}) // as they are put behind one another
         if (name.ends_with(suffix))
             name.resize(name.size() - std::string(suffix).size());
@@ -70,7 +76,7 @@ void MainWindow::assume(CommunicationQueues queues, bool blockingSends)
     if (profile) {
         cluster.name = profile->name;
         if (cluster == *profile) {
-            m_workspace.setCluster(name);
+            m_workspace.setCluster(joinFramework(name, framework));
             return;
         }
     }
@@ -79,7 +85,7 @@ void MainWindow::assume(CommunicationQueues queues, bool blockingSends)
     if (blockingSends)
         name += kBlockingSuffix;
     cluster.name = name;
-    m_workspace.setCluster(name, toJson(cluster));
+    m_workspace.setCluster(joinFramework(name, framework), toJson(cluster));
 }
 
 } // namespace planloom

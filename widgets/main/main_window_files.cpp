@@ -35,6 +35,8 @@
 #include "widgets/main/recent_list.h"
 #include "widgets/main/stored_tensors_dialog.h"
 #include "widgets/run/run_panel.h"
+#include "widgets/target/framework_chooser.h"
+#include "widgets/target/measurements_dialog.h"
 
 #include <nlohmann/json.hpp>
 
@@ -237,11 +239,16 @@ void MainWindow::openCluster(const QString &path)
             m_notices->show({QStringLiteral("cluster"), NoticeKind::Error,
                 QString::fromStdString(describe(file.error())), {}, true});
         else
-            m_workspace.setCluster(file->name, file->json, file->deviceCount);
+            planFor(file->name, file->json, file->deviceCount);
     });
     watcher->setFuture(QtConcurrent::run([name = path.toStdString()] {
         return std::make_shared<Result<ClusterFile>>(readClusterFile(name));
     }));
+}
+
+void MainWindow::planFor(const std::string &cluster, const std::string &json, std::int32_t devices)
+{
+    m_workspace.setCluster(keepingFramework(cluster, json, m_workspace.framework()), json, devices);
 }
 
 void MainWindow::planForThisMachine()
@@ -264,6 +271,15 @@ void MainWindow::planForThisMachine()
         m_workspace.setCluster(cluster.name, toJson(cluster), machine.hasGpus() ? cluster.deviceCount : 0);
     });
     machine.look(m_run->service().program());
+}
+
+void MainWindow::measurementsDialog()
+{
+    auto *dialog = new MeasurementsDialog(splitFramework(m_workspace.cluster()).first, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &MeasurementsDialog::saved, this,
+        [this](const std::string &name, const std::string &json) { planFor(name, json, 0); });
+    dialog->open();
 }
 
 void MainWindow::exportCluster()

@@ -113,6 +113,9 @@ void MainWindow::buildFileMenu()
     m_commands->enableWhile(add("file.cluster", tr("C&luster from a File…"), {}, [this] { clusterDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
+        add("file.measuredCluster", tr("Cluster from Meas&urements…"), {}, [this] { measurementsDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(
         add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(add("file.sizes", tr("Si&zes of the Inputs…"), {}, [this] { sizesDialog(); }),

@@ -13,12 +13,13 @@
 
 #include "engine/hardware/cluster_json.h"
 #include "widgets/common/themed_icon.h"
-#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
 #include "widgets/schedule/schedule_chooser.h"
+#include "widgets/target/cluster_chooser.h"
+#include "widgets/target/framework_chooser.h"
 
 #include <algorithm>
 
@@ -140,9 +141,10 @@ void MainWindow::buildToolBar()
     if (auto *field = m_devices->findChild<QLineEdit *>())
         connect(field, &QLineEdit::returnPressed, this, &MainWindow::focusCanvas, Qt::QueuedConnection);
     connect(m_cluster, &ClusterChooser::chosen, this,
-        [this](const std::string &name, const std::string &json) { m_workspace.setCluster(name, json); });
+        [this](const std::string &name, const std::string &json) { planFor(name, json, 0); });
     connect(m_cluster, &ClusterChooser::machineAsked, this, &MainWindow::planForThisMachine);
     connect(m_cluster, &ClusterChooser::fileAsked, this, &MainWindow::clusterDialog);
+    connect(m_cluster, &ClusterChooser::measurementsAsked, this, &MainWindow::measurementsDialog);
     connect(m_colour, &QComboBox::activated, this, [this](int index) {
         setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
     });
@@ -234,6 +236,7 @@ void MainWindow::fillToolBar()
     m_toolBar->addSeparator();
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
+    labelled(tr("Fr&amework"), new FrameworkChooser(m_workspace, m_toolBar));
     labelled(tr("Sched&ule"), m_schedules);
     m_colourTool = labelled(tr("Colour &by"), m_colour);
     labelled(tr("Follo&wers"), followersChoice());

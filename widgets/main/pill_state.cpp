@@ -6,6 +6,7 @@
 #include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/design/workspace.h"
+#include "widgets/target/framework_chooser.h"
 
 #include <algorithm>
 #include <cmath>
@@ -183,6 +184,8 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
         if (!good)
             return {};
         QString text = StatusTexts::tr("step %1").arg(seconds(good->summary.stepSeconds));
+        if (!good->cluster.framework.empty())
+            text += StatusTexts::tr(" with %1").arg(QString::fromStdString(good->cluster.framework));
         const StepFigures *before = figuresBefore(workspace.history());
         if (before && before->stepSeconds > 0 && !workspace.isStale())
             text += StatusTexts::tr(" (%1)").arg(
@@ -253,9 +256,14 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
             tip += (tip.isEmpty() ? QString() : QStringLiteral("\n")) + workspace.saveRemark();
         return tip;
     }
-    if (part == kStepPart)
-        return StatusTexts::tr(
-            "Predicted time of one training step; in brackets against the step of the history before");
+    if (part == kStepPart) {
+        const PlanUpdateSnapshot &good = workspace.lastGood();
+        return StatusTexts::tr("<p>Predicted time of one training step on %1; in brackets against the step "
+                               "of the history before</p>")
+                   .arg(QString::fromStdString(good ? good->cluster.name : workspace.cluster())
+                            .toHtmlEscaped())
+            + tipOfFramework(good ? good->cluster.framework : workspace.framework());
+    }
     if (part == kPeakPart)
         return StatusTexts::tr("Largest memory of any device, and what a device has");
     if (part == kFreePart)

@@ -49,6 +49,22 @@ TEST(Framework, EveryProfileSaysWhatItIsAndWhereItsFiguresComeFrom)
     }
 }
 
+TEST(Framework, SaysWhatItTakesForGrantedWithItsSource)
+{
+    const auto eager = assumptionsOfFramework("fsdp");
+    ASSERT_EQ(eager.size(), 5U);
+    EXPECT_EQ(eager[0].words, "a launch takes the host 8 us");
+    EXPECT_EQ(eager[1].words, "every element-wise operator is a launch by itself");
+    EXPECT_EQ(eager[3].words, "attention on hopper reaches 37.4% of peak forward, 32.8% backward");
+    for (const FrameworkAssumption &each : eager)
+        EXPECT_FALSE(each.source.empty()) << each.words;
+    const auto own = assumptionsOfFramework("planloom");
+    ASSERT_EQ(own.size(), 3U);
+    EXPECT_EQ(own[0].words, "the host launches kernels as fast as the device takes them");
+    EXPECT_EQ(own[1].words, "element-wise operators that follow one another are one launch");
+    EXPECT_TRUE(assumptionsOfFramework("megatrom").empty());
+}
+
 TEST(Framework, WithoutOneNothingChanges)
 {
     const auto same = withFramework(h100s(), "");
@@ -65,6 +81,20 @@ TEST(Framework, AnUnknownOneIsRefusedWithThoseThereAre)
     EXPECT_NE(refused.error().message.find("megatrom"), std::string::npos);
 }
 
+/// What one framework says and the other does not would stay.
+TEST(Framework, TwoAreNotPutOnOneCluster)
+{
+    const auto eager = withFramework(h100s(), "fsdp");
+    ASSERT_TRUE(eager);
+    const auto again = withFramework(*eager, "fsdp");
+    ASSERT_TRUE(again);
+    EXPECT_EQ(toJson(*again), toJson(*eager));
+    const auto both = withFramework(*eager, "megatron");
+    ASSERT_FALSE(both);
+    EXPECT_EQ(both.error().code, ErrorCode::InvalidInput);
+    EXPECT_NE(both.error().message.find("fsdp"), std::string::npos);
+}
+
 TEST(Framework, StandsBehindTheCluster)
 {
     using Words = std::pair<std::string, std::string>;
@@ -73,6 +103,10 @@ TEST(Framework, StandsBehindTheCluster)
     EXPECT_EQ(splitFramework("dgx-h100+fsdp:8"), Words("dgx-h100:8", "fsdp"));
     EXPECT_EQ(splitFramework("/a+b/own.json"), Words("/a+b/own.json", ""));
     EXPECT_EQ(splitFramework("/a+b/own.json+fsdp"), Words("/a+b/own.json", "fsdp"));
+    for (const char *word : {"dgx-h100:8", "dgx-h100:8+fsdp", "/a+b/own.json", "/a+b/own.json+fsdp"}) {
+        const auto [cluster, framework] = splitFramework(word);
+        EXPECT_EQ(joinFramework(cluster, framework), word);
+    }
 }
 
 /// Where every operator is a launch, one of few elements takes what the host does; where they are fused, it

@@ -55,6 +55,10 @@ TEST(KernelTimings, OfSeveralDevicesAskForOne)
     ASSERT_FALSE(any);
     EXPECT_EQ(any.error().where, "--device");
     EXPECT_NE(any.error().message.find("x, y"), std::string::npos) << any.error().message;
+    const auto devices = timedDevices(kTimings);
+    ASSERT_TRUE(devices);
+    EXPECT_EQ(*devices, (std::vector<std::string>{"x", "y"}));
+    EXPECT_FALSE(timedDevices("{"));
     const auto unknown = kernelTimings(kTimings, "z");
     ASSERT_FALSE(unknown);
     EXPECT_EQ(unknown.error().code, ErrorCode::NotFound);

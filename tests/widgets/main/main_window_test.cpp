@@ -21,7 +21,6 @@
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
 #include "widgets/main/application_style.h"
-#include "widgets/main/cluster_chooser.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
@@ -37,6 +36,7 @@
 #include "widgets/run/run_panel.h"
 #include "widgets/table/constraint_table_model.h"
 #include "widgets/table/table_panel.h"
+#include "widgets/target/cluster_chooser.h"
 
 #include <filesystem>
 #include <fstream>

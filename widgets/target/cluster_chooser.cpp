@@ -1,4 +1,4 @@
-#include "widgets/main/cluster_chooser.h"
+#include "widgets/target/cluster_chooser.h"
 
 #include <QtCore/QSignalBlocker>
 #include <QtGui/QWheelEvent>
@@ -11,6 +11,8 @@ namespace planloom {
 namespace {
 
 enum Role : int { NameRole = Qt::UserRole, JsonRole };
+
+constexpr int kAsking = 3; ///< Entries at the end that ask for more.
 
 } // namespace
 
@@ -27,6 +29,7 @@ ClusterChooser::ClusterChooser(QWidget *parent)
     insertSeparator(count());
     addItem(tr("This Machine…"));
     addItem(tr("From a File…"));
+    addItem(tr("From Measurements…"));
     connect(this, &QComboBox::activated, this, &ClusterChooser::onActivated);
 }
 
@@ -46,7 +49,7 @@ void ClusterChooser::showCluster(const std::string &name, const std::string &jso
     const QByteArray content = QByteArray::fromStdString(json);
     int index = indexOf(text, content);
     if (index < 0) { // before the separator
-        index = count() - 3;
+        index = count() - kAsking - 1;
         insertItem(index, content.isEmpty() || name == kThisMachine ? text : tr("%1 (file)").arg(text));
         setItemData(index, text, NameRole);
         setItemData(index, content, JsonRole);
@@ -62,13 +65,14 @@ void ClusterChooser::wheelEvent(QWheelEvent *event)
 
 void ClusterChooser::onActivated(int index)
 {
-    if (index >= count() - 2) {
-        const bool isFile = index == count() - 1;
+    if (const int asking = index - (count() - kAsking); asking >= 0) {
         setCurrentIndex(m_shown); // until there is one
-        if (isFile)
+        if (asking == 0)
+            Q_EMIT machineAsked();
+        else if (asking == 1)
             Q_EMIT fileAsked();
         else
-            Q_EMIT machineAsked();
+            Q_EMIT measurementsAsked();
         return;
     }
     m_shown = index;

@@ -21,6 +21,7 @@ Q_SIGNALS:
     void chosen(const std::string &name, const std::string &json);
     void machineAsked(); ///< What it is has to be found first.
     void fileAsked();
+    void measurementsAsked();
 
 protected:
     void wheelEvent(QWheelEvent *event) override; ///< Rolling by doesn't plan anew.
