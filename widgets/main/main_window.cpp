@@ -269,10 +269,11 @@ void MainWindow::buildStatusBar()
         label->setContentsMargins(6, 1, 10, 1);
         label->setMinimumWidth(
             1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
-        if (part == kFreePart) { // opens the list of them
+        if (part == kFreePart || part == kStepPart) { // opens the list of them, and how good the figure is
             label->setTextFormat(Qt::RichText);
             label->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
-            connect(label, &QLabel::linkActivated, this, [this] { showAdvice(AdviceDialog::FreePage); });
+            connect(label, &QLabel::linkActivated, this,
+                [this, part] { part == kStepPart ? showAccuracy() : showAdvice(AdviceDialog::FreePage); });
         }
         m_status.push_back(label);
         if (part == kSavePart || part == kZoomPart)

@@ -299,6 +299,7 @@ private:
     void showSearched();
     void showAdvice(int page); ///< An `AdviceDialog::Page`.
     void updateAdvice();
+    void showAccuracy(); ///< Of predictions.
 
     WindowServices m_services;
     Workspace m_workspace;

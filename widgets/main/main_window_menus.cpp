@@ -219,6 +219,8 @@ void MainWindow::buildHelpMenu()
             [this, sample] { openSample(sample); }));
     }
     menu->addAction(m_commands->add(
+        "help.accuracy", tr("&How Good Are These Numbers?"), {}, nullptr, this, [this] { showAccuracy(); }));
+    menu->addAction(m_commands->add(
         "help.pytorch", tr("Model from &PyTorch"), {}, nullptr, this, [this] { exportHelp(); }));
     menu->addAction(
         m_commands->add("help.about", tr("&About Planloom"), {}, "info", this, [this] { about(); }));

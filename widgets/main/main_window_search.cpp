@@ -2,6 +2,7 @@
 
 #include "widgets/main/main_window.h"
 
+#include "widgets/accuracy/accuracy_dialog.h"
 #include "widgets/main/advice_dialog.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
@@ -74,6 +75,16 @@ void MainWindow::showAdvice(int page)
     m_advice->show();
     m_advice->raise();
     m_advice->activateWindow();
+}
+
+void MainWindow::showAccuracy()
+{
+    auto *dialog = findChild<AccuracyDialog *>();
+    if (!dialog)
+        dialog = new AccuracyDialog(QStringLiteral(":/planloom/runs"), this);
+    dialog->show();
+    dialog->raise();
+    dialog->activateWindow();
 }
 
 void MainWindow::updateAdvice()

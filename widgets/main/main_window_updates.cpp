@@ -378,9 +378,11 @@ void MainWindow::refreshStatusBar()
     for (int part = 0; part < kStatusParts; ++part) {
         QLabel *label = m_status[static_cast<std::size_t>(part)];
         const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
-        label->setText(part == kFreePart && !text.isEmpty()
-                ? QStringLiteral("<a href=\"#\">%1</a>").arg(text.toHtmlEscaped())
-                : text);
+        const QString escaped = text.toHtmlEscaped();
+        label->setText(text.isEmpty() ? text
+                : part == kFreePart   ? QStringLiteral("<a href=\"#\">%1</a>").arg(escaped)
+                : part == kStepPart   ? tr("%1 <a href=\"#\">how good?</a>").arg(escaped)
+                                      : text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
     }
     fitStatusBar();

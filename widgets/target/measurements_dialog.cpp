@@ -61,7 +61,7 @@ std::string newPath(const Measurements &asked, const std::string &name)
 
 MeasurementsDialog::MeasurementsDialog(const std::string &profile, QWidget *parent)
     : QDialog(parent)
-    , m_profile(profile)
+    , m_profile(profile.substr(0, profile.find(':')))
 {
     setWindowTitle(tr("Cluster from Measurements"));
     auto *layout = new QVBoxLayout(this);
@@ -193,7 +193,7 @@ void MeasurementsDialog::ask()
 {
     m_pause.stop();
     m_save->setEnabled(false);
-    if (m_watcher.isRunning())
+    if (m_isAsked)
         return; // what is wanted by then is asked for
     const Measurements asked = wanted();
     if (asked.kernels.empty() && asked.collectives.empty()) {
@@ -207,6 +207,7 @@ void MeasurementsDialog::ask()
     }
     m_fit.reset();
     say(tr("Reading and fitting…"), false);
+    m_isAsked = true;
     m_watcher.setFuture(QtConcurrent::run(
         [asked, profile = m_profile] { return std::make_shared<const Fit>(fitOf(asked, profile)); }));
 }
@@ -241,6 +242,7 @@ MeasurementsDialog::Fit MeasurementsDialog::fitOf(Measurements asked, const std:
 void MeasurementsDialog::present()
 {
     const FitSnapshot fit = m_watcher.result();
+    m_isAsked = false;
     Measurements now = wanted();
     const bool isChosenByFit =
         std::find(fit->devices.begin(), fit->devices.end(), now.device) == fit->devices.end();

@@ -26,11 +26,11 @@ class MeasurementsDialog : public QDialog
 {
     Q_OBJECT
 public:
-    /// @param profile  what the design is planned for: of a file with times of several devices, those of it
-    /// are shown first
+    /// @param profile  what the design is planned for, perhaps with a size: of a file with times of several
+    /// devices, those of it are shown first
     explicit MeasurementsDialog(const std::string &profile, QWidget *parent = nullptr);
 
-    bool isFitting() const { return m_watcher.isRunning() || m_pause.isActive(); }
+    bool isFitting() const { return m_isAsked || m_pause.isActive(); }
 
 Q_SIGNALS:
     /// The cluster was written. @param name  of the file, without its ending
@@ -68,7 +68,7 @@ private:
     void save();
     void takeSaved();
 
-    std::string m_profile;
+    std::string m_profile; ///< Without a size.
     QLineEdit *m_kernels = nullptr;
     QLineEdit *m_collectives = nullptr;
     QComboBox *m_device = nullptr;
@@ -79,6 +79,7 @@ private:
     QPushButton *m_save = nullptr;
     QTimer m_pause; ///< While something is typed.
     FitSnapshot m_fit; ///< What is shown.
+    bool m_isAsked = false; ///< A worker is at it, or what came of it has not been shown.
     std::string m_replaced; ///< The path of a file that the next click replaces.
     QFutureWatcher<FitSnapshot> m_watcher{this};
     QFutureWatcher<std::shared_ptr<const Saving>> m_saving{this};

@@ -3,14 +3,19 @@
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
 #include <QtWidgets/QApplication>
+#include <QtWidgets/QLabel>
 
 #include "tests/qt_test.h"
+#include "widgets/accuracy/accuracy_dialog.h"
+#include "widgets/accuracy/scatter_chart.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/sweep_chart.h"
 #include "widgets/main/sweep_panel.h"
+
+#include <algorithm>
 
 using namespace planloom;
 
@@ -91,6 +96,23 @@ private Q_SLOTS:
         QCOMPARE(good()->summary.stepSeconds, expected);
         m_window->workspace().undo(); // one step
         QCOMPARE(m_window->workspace().tableText(), before);
+    }
+
+    /// How good a predicted step is stands beside it, and in the help.
+    void measuredRunsAreShownBesideTheirPredictions()
+    {
+        const auto labels = m_window->findChildren<QLabel *>();
+        const auto link = std::find_if(labels.begin(), labels.end(),
+            [](const QLabel *label) { return label->text().contains(QStringLiteral("how good?")); });
+        QVERIFY(link != labels.end());
+        QVERIFY((*link)->text().contains(QStringLiteral("step ")));
+        Q_EMIT(*link)->linkActivated(QStringLiteral("#"));
+        auto *dialog = m_window->findChild<AccuracyDialog *>();
+        QVERIFY(dialog && dialog->isVisible());
+        QTRY_VERIFY_WITH_TIMEOUT(!dialog->isReading() && dialog->model().groupCount() >= 2, 20'000);
+        QVERIFY(!dialog->chart()->points().empty());
+        m_window->commands().find(QStringLiteral("help.accuracy"))->trigger();
+        QCOMPARE(m_window->findChildren<AccuracyDialog *>().size(), 1);
     }
 
 private:

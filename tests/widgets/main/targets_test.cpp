@@ -151,7 +151,7 @@ private Q_SLOTS:
     /// The fit is shown before it is taken; then it is in a file, and the design's.
     void aClusterIsMadeOfMeasurements()
     {
-        choose(QStringLiteral("fsdp"));
+        workspace().setCluster("dgx-a100:4+fsdp");
         writeFile("kernels.json", kernels(-1));
         MeasurementsDialog *dialog = askForMeasurements();
         QVERIFY(!part<QPushButton>(dialog, "save")->isEnabled());
