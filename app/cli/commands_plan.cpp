@@ -402,7 +402,7 @@ Result<int> runSolve(const Arguments &arguments)
         warnings.push_back(std::move(words));
     TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))
-        TRY_VOID(writeFile(arguments.text("out"), toJson(execution)));
+        TRY_VOID(writeFile(arguments.text("out"), planFileText(execution)));
     if (arguments.has("json")) {
         printJson({{"search", searchToJson(*solved)}, {"step_seconds", summary.stepSeconds},
             {"bound_seconds", bound}, {"gap", gap},

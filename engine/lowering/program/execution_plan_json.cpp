@@ -1,6 +1,7 @@
 #include "engine/lowering/program/execution_plan_json.h"
 
 #include "engine/lowering/program/execution_plan_words.h"
+#include "engine/lowering/program/folded_programs.h"
 #include "engine/lowering/program/graph_json.h"
 
 #include <nlohmann/json.hpp>
@@ -12,9 +13,9 @@
 
 namespace planloom {
 
-namespace {
-
 using nlohmann::json;
+
+namespace {
 
 json boxToJson(const IndexMask &mask)
 {
@@ -23,6 +24,8 @@ json boxToJson(const IndexMask &mask)
         ranges.push_back({range.begin, range.end});
     return ranges;
 }
+
+} // namespace
 
 json instructionToJson(const Instruction &instruction)
 {
@@ -53,6 +56,60 @@ json instructionToJson(const Instruction &instruction)
             object[name] = instruction.*member;
     return object;
 }
+
+json bufferToJson(const ExecutionPlan &plan, const BufferInfo &buffer)
+{
+    json object{
+        {"tensor", buffer.tensor.index}, {"box", boxToJson(buffer.index)}, {"memory", nameOf(buffer.memory)}};
+    if (buffer.dataType != plan.graph->at(buffer.tensor).type.dataType)
+        object["type"] = nameOf(buffer.dataType);
+    if (!buffer.summands.empty())
+        object["summands"] = buffer.summands;
+    if (!buffer.valuePart.complete())
+        object["value_part"] = {buffer.valuePart.index, buffer.valuePart.count};
+    if (buffer.unweighed)
+        object["unweighed"] = true;
+    if (!buffer.perMicroBatch)
+        object["per_micro_batch"] = false;
+    if (buffer.persistent)
+        object["persistent"] = true;
+    if (buffer.place != MemoryPlace::Device)
+        object["place"] = nameOf(buffer.place);
+    if (buffer.share != UnitShare::Same)
+        object["share"] = nameOf(buffer.share);
+    if (buffer.versions != 1)
+        object["versions"] = buffer.versions;
+    if (buffer.staleness != 0)
+        object["staleness"] = buffer.staleness;
+    if (buffer.share == UnitShare::Shard)
+        object["shard_dimension"] = buffer.shardDimension, object["shard_end"] = buffer.shardEnd;
+    return object;
+}
+
+json segmentToJson(const Segment &segment)
+{
+    json object{{"kind", nameOf(segment.kind)}, {"stage", segment.stage.index}};
+    if (segment.slice != 0)
+        object["slice"] = segment.slice;
+    if (segment.lane != 0)
+        object["lane"] = segment.lane;
+    return object;
+}
+
+json scheduleToJson(const DeviceProgram &program)
+{
+    json schedule = json::array();
+    for (const ScheduleEntry &entry : program.schedule)
+        if (entry.begin == 0 && entry.end < 0) {
+            schedule.push_back({entry.segment, entry.microBatch});
+        } else {
+            const auto [begin, end] = indicesOf(program, entry);
+            schedule.push_back({entry.segment, entry.microBatch, begin, end});
+        }
+    return schedule;
+}
+
+namespace {
 
 json splitToJson(const Split &split)
 {
@@ -166,35 +223,6 @@ json decisionToJson(const ExecutionPlan &plan, OperatorId op)
     return decision;
 }
 
-json bufferToJson(const ExecutionPlan &plan, const BufferInfo &buffer)
-{
-    json object{
-        {"tensor", buffer.tensor.index}, {"box", boxToJson(buffer.index)}, {"memory", nameOf(buffer.memory)}};
-    if (buffer.dataType != plan.graph->at(buffer.tensor).type.dataType)
-        object["type"] = nameOf(buffer.dataType);
-    if (!buffer.summands.empty())
-        object["summands"] = buffer.summands;
-    if (!buffer.valuePart.complete())
-        object["value_part"] = {buffer.valuePart.index, buffer.valuePart.count};
-    if (buffer.unweighed)
-        object["unweighed"] = true;
-    if (!buffer.perMicroBatch)
-        object["per_micro_batch"] = false;
-    if (buffer.persistent)
-        object["persistent"] = true;
-    if (buffer.place != MemoryPlace::Device)
-        object["place"] = nameOf(buffer.place);
-    if (buffer.share != UnitShare::Same)
-        object["share"] = nameOf(buffer.share);
-    if (buffer.versions != 1)
-        object["versions"] = buffer.versions;
-    if (buffer.staleness != 0)
-        object["staleness"] = buffer.staleness;
-    if (buffer.share == UnitShare::Shard)
-        object["shard_dimension"] = buffer.shardDimension, object["shard_end"] = buffer.shardEnd;
-    return object;
-}
-
 json instructionsToJson(std::span<const Instruction> instructions)
 {
     json array = json::array();
@@ -210,30 +238,17 @@ json programToJson(const ExecutionPlan &plan, const DeviceProgram &program)
         buffers.push_back(bufferToJson(plan, buffer));
     json segments = json::array();
     for (const Segment &segment : program.segments) {
-        segments.push_back({{"kind", nameOf(segment.kind)}, {"stage", segment.stage.index},
-            {"instructions", instructionsToJson(segment.instructions)}});
-        if (segment.slice != 0)
-            segments.back()["slice"] = segment.slice;
-        if (segment.lane != 0)
-            segments.back()["lane"] = segment.lane;
+        segments.push_back(segmentToJson(segment));
+        segments.back()["instructions"] = instructionsToJson(segment.instructions);
     }
-    json schedule = json::array();
-    for (const ScheduleEntry &entry : program.schedule)
-        if (entry.begin == 0 && entry.end < 0) {
-            schedule.push_back({entry.segment, entry.microBatch});
-        } else {
-            const auto [begin, end] = indicesOf(program, entry);
-            schedule.push_back({entry.segment, entry.microBatch, begin, end});
-        }
     return {{"buffers", std::move(buffers)}, {"setup", instructionsToJson(program.setup)},
-        {"segments", std::move(segments)}, {"schedule", std::move(schedule)}};
+        {"segments", std::move(segments)}, {"schedule", scheduleToJson(program)}};
 }
 
-} // namespace
-
-std::string toJson(const ExecutionPlan &plan)
+/// All but the programs of devices.
+json headToJson(const ExecutionPlan &plan, int version)
 {
-    json document{{"format", "planloom-execution-plan"}, {"version", versionOf(plan)},
+    json document{{"format", "planloom-execution-plan"}, {"version", version},
         {"graph", graphToJson(*plan.graph)}, {"micro_batches", plan.microBatches},
         {"stages", plan.stageCount}, {"origin", plan.origin}, {"batch", batchToJson(plan.batch)}};
     if (plan.updates != 1)
@@ -246,10 +261,50 @@ std::string toJson(const ExecutionPlan &plan)
     json &groups = document["groups"] = json::array();
     for (const auto &group : plan.groups)
         groups.push_back(indicesToJson(group));
+    return document;
+}
+
+} // namespace
+
+std::string textOfJson(const json &value)
+{
+    return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::int64_t itemCount(const ExecutionPlan &plan)
+{
+    std::int64_t count = 0;
+    for (const DeviceProgram &device : plan.devices) {
+        std::size_t own = device.buffers.size() + device.setup.size() + device.segments.size();
+        for (const Segment &segment : device.segments)
+            own += segment.instructions.size();
+        count += static_cast<std::int64_t>(own + device.schedule.size());
+    }
+    return count;
+}
+
+std::string toJson(const ExecutionPlan &plan)
+{
+    json document = headToJson(plan, versionOf(plan));
     json &devices = document["devices"] = json::array();
     for (const DeviceProgram &program : plan.devices)
         devices.push_back(programToJson(plan, program));
-    return document.dump(-1, ' ', false, json::error_handler_t::replace);
+    return textOfJson(document);
+}
+
+std::string toFoldedJson(const ExecutionPlan &plan)
+{
+    std::string text = textOfJson(headToJson(plan, kFoldedVersion));
+    text.pop_back(); // the brace that ends the document
+    text += foldedPrograms(plan);
+    text += '}';
+    return text;
+}
+
+std::string planFileText(const ExecutionPlan &plan)
+{
+    const std::int64_t items = itemCount(plan);
+    return items < kLeastFolded || items > kMostUnfolded ? toJson(plan) : toFoldedJson(plan);
 }
 
 } // namespace planloom

@@ -1,8 +1,10 @@
 #include "engine/lowering/program/execution_plan_json.h"
 
 #include "engine/lowering/program/execution_plan_words.h"
+#include "engine/lowering/program/folded_from_json.h"
 #include "engine/lowering/program/graph_json.h"
 #include "engine/lowering/program/plan_value.h"
+#include "engine/lowering/program/program_from_json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -15,27 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array kInstructionKinds{InstructionKind::Load, InstructionKind::Kernel,
-    InstructionKind::Accumulate, InstructionKind::Select, InstructionKind::Concat, InstructionKind::Sum,
-    InstructionKind::ValueSelect, InstructionKind::AllReduce, InstructionKind::AllGather,
-    InstructionKind::ReduceScatter, InstructionKind::AllToAll, InstructionKind::Broadcast,
-    InstructionKind::Send, InstructionKind::Recv, InstructionKind::Store, InstructionKind::Update,
-    InstructionKind::Cast, InstructionKind::Weigh, InstructionKind::Offload, InstructionKind::Fetch,
-    InstructionKind::Shift, InstructionKind::Merge};
-constexpr std::array kBufferTypes{
-    DataType::Float32, DataType::Float16, DataType::BFloat16, DataType::Float8E4M3, DataType::Float8E5M2};
-constexpr std::array kSegmentKinds{SegmentKind::Prologue, SegmentKind::Forward, SegmentKind::Backward,
-    SegmentKind::InputGradient, SegmentKind::WeightGradient, SegmentKind::Transfer, SegmentKind::Reduce,
-    SegmentKind::Optimizer};
-constexpr std::array kMemoryPlaces{MemoryPlace::Device, MemoryPlace::Host};
-constexpr std::array kMemoryKinds{MemoryKind::Weight, MemoryKind::Gradient, MemoryKind::OptimizerState,
-    MemoryKind::Activation, MemoryKind::Input, MemoryKind::Communication};
-
 constexpr std::int64_t kMostSize = std::int64_t{1} << 40;
-constexpr std::array kCombinations{Combination::Sum, Combination::Max, Combination::LogSumExp};
-constexpr std::array kUnitShares{UnitShare::Same, UnitShare::Partial, UnitShare::Shard};
-constexpr std::array kQueueKinds{QueueKind::Compute, QueueKind::Tensor, QueueKind::Data, QueueKind::Pipeline,
-    QueueKind::PipelineBack, QueueKind::Copy};
 
 std::vector<DeviceId> devicesFromJson(const PlanValue &value, std::size_t count)
 {
@@ -122,9 +104,9 @@ public:
             m_document.fail("expected \"planloom-execution-plan\"", "/format");
         const PlanValue whole = m_document.at("version");
         if (const json &version = whole.json();
-            !version.is_number_integer() || version < kPlanVersion || version > kNumbersVersion)
+            !version.is_number_integer() || version < kPlanVersion || version > kFoldedVersion)
             whole.fail(
-                "expected 1 to 6, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
+                "expected 1 to 7, found " + version.dump(-1, ' ', false, json::error_handler_t::replace));
         ExecutionPlan plan;
         auto graph = graphFromJson(m_document.at("graph").json());
         if (!graph)
@@ -146,8 +128,13 @@ public:
         }
         for (const PlanValue &group : m_document.at("groups").numbered())
             plan.groups.push_back(devicesFromJson(group, m_deviceCount));
+        if (m_document.at("version").json() == kFoldedVersion) {
+            FoldedFromJson(m_document, plan, m_deviceCount).read();
+            return plan;
+        }
+        const ProgramFromJson programs(plan, m_deviceCount);
         for (const PlanValue &device : devices)
-            plan.devices.push_back(readDevice(device, plan));
+            plan.devices.push_back(programs.device(device));
         return plan;
     }
 
@@ -237,130 +224,6 @@ private:
                 plan.weightVersions[o] = versions->integer(1, kMostWeightVersions);
             }
         }
-    }
-
-    DeviceProgram readDevice(const PlanValue &value, const ExecutionPlan &plan) const
-    {
-        DeviceProgram program;
-        for (const PlanValue &buffer : value.at("buffers").numbered())
-            program.buffers.push_back(readBuffer(buffer));
-        for (const PlanValue &instruction : value.at("setup").numbered())
-            program.setup.push_back(readInstruction(instruction, program, plan));
-        for (const PlanValue &own : value.at("segments").numbered()) {
-            Segment segment;
-            segment.kind = own.at("kind").named(kSegmentKinds);
-            segment.stage.index = own.at("stage").integer(0, plan.stageCount - 1);
-            if (const auto slice = own.find("slice"))
-                segment.slice = slice->integer(0, 1 << 20);
-            if (const auto lane = own.find("lane"))
-                segment.lane = lane->integer(0, kMostBlockLanes - 1);
-            for (const PlanValue &instruction : own.at("instructions").numbered())
-                segment.instructions.push_back(readInstruction(instruction, program, plan));
-            program.segments.push_back(std::move(segment));
-        }
-        for (const PlanValue &entry : value.at("schedule").items()) {
-            const auto pair = entry.integers(0, 1 << 24);
-            const bool sliced = pair.size() == 4;
-            if ((pair.size() != 2 && !sliced) || pair[0] >= static_cast<std::int32_t>(program.segments.size())
-                || pair[1] >= plan.microBatches)
-                entry.fail("expected [segment, micro-batch] or [segment, micro-batch, begin, end]");
-            const auto count = static_cast<std::int32_t>(program.segments[at(pair[0])].instructions.size());
-            if (sliced && (pair[2] > pair[3] || pair[3] > count))
-                entry.fail("expected a slice of " + std::to_string(count) + " instructions, found ["
-                    + std::to_string(pair[2]) + ", " + std::to_string(pair[3]) + ")");
-            program.schedule.push_back(
-                {pair[0], pair[1], sliced ? pair[2] : 0, sliced && pair[3] < count ? pair[3] : -1});
-        }
-        return program;
-    }
-
-    BufferInfo readBuffer(const PlanValue &value) const
-    {
-        BufferInfo buffer;
-        buffer.tensor.index = value.at("tensor").index(m_graph->tensors.size());
-        const Shape &shape = m_graph->at(buffer.tensor).type.shape;
-        buffer.dataType = m_graph->at(buffer.tensor).type.dataType;
-        if (const auto own = value.find("type")) {
-            const DataType type = own->named(kBufferTypes);
-            if (buffer.dataType != DataType::Float32 && type != buffer.dataType)
-                own->fail("only float32 tensors take other types");
-            buffer.dataType = type;
-        }
-        const PlanValue box = value.at("box");
-        const auto ranges = box.items();
-        if (ranges.size() != shape.size())
-            box.fail("expected " + std::to_string(shape.size()) + " ranges");
-        for (std::size_t d = 0; d < ranges.size(); ++d) {
-            const auto range = ranges[d].integers<std::int64_t>(0, shape[d]);
-            if (range.size() != 2 || range[0] > range[1])
-                box.fail("expected [begin, end] inside the tensor");
-            buffer.index.ranges.push_back({range[0], range[1]});
-        }
-        if (const auto summands = value.find("summands"))
-            buffer.summands = summands->integers(0, 1 << 28);
-        if (!std::is_sorted(buffer.summands.begin(), buffer.summands.end()))
-            value.fail("expected ascending numbers", "/summands");
-        if (const auto part = value.find("value_part")) {
-            const auto pair = part->integers(0, 1 << 20);
-            if (pair.size() != 2 || pair[0] >= pair[1])
-                part->fail("expected [index, count]");
-            buffer.valuePart = {pair[0], pair[1]};
-        }
-        buffer.unweighed = value.flag("unweighed", false);
-        buffer.perMicroBatch = value.flag("per_micro_batch", true);
-        buffer.persistent = value.flag("persistent", false);
-        buffer.memory = value.at("memory").named(kMemoryKinds);
-        if (const auto place = value.find("place"))
-            buffer.place = place->named(kMemoryPlaces);
-        if (const auto share = value.find("share"))
-            buffer.share = share->named(kUnitShares);
-        if (const auto versions = value.find("versions"))
-            buffer.versions = versions->integer<std::int16_t>(1, kMostWeightVersions);
-        if (const auto staleness = value.find("staleness"))
-            buffer.staleness = staleness->integer<std::int16_t>(0, kMostWeightVersions - 1);
-        if (buffer.share == UnitShare::Shard) {
-            buffer.shardDimension = static_cast<std::int8_t>(value.at("shard_dimension").index(shape.size()));
-            buffer.shardEnd =
-                value.at("shard_end").integer<std::int64_t>(0, shape[at(buffer.shardDimension)]);
-        }
-        return buffer;
-    }
-
-    Instruction readInstruction(
-        const PlanValue &value, const DeviceProgram &program, const ExecutionPlan &plan) const
-    {
-        Instruction instruction;
-        instruction.kind = value.at("kind").named(kInstructionKinds);
-        const auto optional = [&](const char *name, std::size_t count) {
-            const auto found = value.find(name);
-            return found ? found->index(count) : std::int32_t{-1};
-        };
-        instruction.op.index = optional("operator", m_graph->operators.size());
-        for (const auto &[name, member] : kInstructionFlags)
-            instruction.*member = value.flag(name, false);
-        if (const auto queue = value.find("queue"))
-            instruction.queue = queue->named(kQueueKinds);
-        instruction.group = optional("group", plan.groups.size());
-        instruction.peer.index = optional("peer", m_deviceCount);
-        instruction.tag = optional("tag", (1 << 30) + 1);
-        instruction.dimension = optional("dimension", 65);
-        instruction.gatherDimension = optional("gather_dimension", 65);
-        if (const auto combination = value.find("combination"))
-            instruction.combination = combination->named(kCombinations);
-        for (const auto &[name, member, least] : kInstructionBuffers)
-            if (const auto buffers = value.find(name))
-                instruction.*member =
-                    buffers->integers(least, static_cast<std::int64_t>(program.buffers.size()) - 1);
-        if (instruction.kind == InstructionKind::Kernel) {
-            if (!instruction.op)
-                value.fail("expected an operator");
-            instruction.part = value.at("part").index(plan.placement[at(instruction.op)].size());
-            const Operator &op = m_graph->at(instruction.op);
-            if (instruction.inputs.size() != op.inputs.size()
-                || instruction.outputs.size() != op.outputs.size())
-                value.fail("expected one buffer per slot of " + op.name);
-        }
-        return instruction;
     }
 
     PlanValue m_document;

@@ -2,7 +2,11 @@
 
 #include "engine/lowering/program/execution_plan.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <array>
+#include <cstdint>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -18,6 +22,11 @@ inline constexpr int kCombinationVersion = 3; ///< With summands that are not su
 inline constexpr int kUpdatesVersion = 4; ///< With versions of weights, or several updates in a step.
 inline constexpr int kDirectionsVersion = 5; ///< With a queue of its own for what stages send back.
 inline constexpr int kNumbersVersion = 6; ///< With attributes that are infinite, no number, or empty lists.
+inline constexpr int kFoldedVersion = 7; ///< Programs as calls of templates (folded_programs.h).
+
+/// Of the buffers, instructions, segments and entries of schedules of all devices together: as many as a
+/// folded document may stand for, so that a short one cannot fill the memory.
+inline constexpr std::int64_t kMostUnfolded = std::int64_t{1} << 24;
 
 /// By `SplitOver`.
 inline constexpr std::array<const char *, 4> kSplitOver{"devices", "units", "slices", "lanes"};
@@ -32,5 +41,15 @@ inline constexpr std::array<std::pair<const char *, bool Instruction::*>, 5> kIn
 inline constexpr std::array<std::tuple<const char *, BufferList Instruction::*, std::int32_t>, 3>
     kInstructionBuffers{{{"inputs", &Instruction::inputs, -1}, {"outputs", &Instruction::outputs, -1},
         {"deaths", &Instruction::deaths, 0}}};
+
+nlohmann::json instructionToJson(const Instruction &instruction);
+nlohmann::json bufferToJson(const ExecutionPlan &plan, const BufferInfo &buffer);
+nlohmann::json segmentToJson(const Segment &segment); ///< Without its instructions.
+nlohmann::json scheduleToJson(const DeviceProgram &program);
+/// In one line; text that is not UTF-8 is replaced.
+std::string textOfJson(const nlohmann::json &value);
+
+/// What `kMostUnfolded` is about.
+std::int64_t itemCount(const ExecutionPlan &plan);
 
 } // namespace planloom

@@ -221,7 +221,7 @@ Result<bool> runRank(
 std::string runDigest(const RunRequest &request)
 {
     return sha256(std::to_string(request.options.steps) + "/" + std::to_string(request.options.seed) + "/"
-        + toJson(request.plan));
+        + planFileText(request.plan));
 }
 
 int rankMain(const RankStart &start)

@@ -90,7 +90,7 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
 {
     const std::filesystem::path root{folder};
     const RunOptions &options = request.options;
-    TRY_VOID(writeText(root / "plan.json", toJson(request.plan)));
+    TRY_VOID(writeText(root / "plan.json", planFileText(request.plan)));
     Json document{{"version", 1}, {"steps", options.steps}, {"seed", options.seed},
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"share_values", options.shareValues},
