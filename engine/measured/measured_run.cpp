@@ -68,6 +68,14 @@ const RunValue *MeasuredRun::find(std::string_view name) const
     return nullptr;
 }
 
+RunValues MeasuredRun::everything() const
+{
+    RunValues all;
+    for (const RunValues *values : {&m_columns, &m_model, &std::as_const(m_around).fixed, &m_settings})
+        all.insert(values->begin(), values->end()); // the first one stays
+    return all;
+}
+
 std::string MeasuredRun::text(std::string_view name) const
 {
     const RunValue *const found = find(name);

@@ -55,6 +55,10 @@ public:
 
     bool contains(std::string_view text) const; ///< A column of it has this name, or these words.
     const RunValues &columns() const { return m_columns; }
+    /// All that is known of it, as columns of one run: with `about` and the cluster, it is the same run
+    /// again.
+    RunValues everything() const;
+    const RunSurroundings &surroundings() const { return m_around; }
     /// Adds what `settings` say and the file does not.
     void complete(RunValues settings) { m_settings = std::move(settings); }
     /// `settings` are of this model, device, count, format and degrees: where both say something, the same.

@@ -1,4 +1,6 @@
-// Predictions beside measured training runs: measured FILE.json [--json] [--only TEXT] (measured.sh).
+// Predictions beside measured training runs: measured FILE.json [--json] [--table OUT] [--only TEXT]
+// (measured.sh). --table writes a file that is one of measured runs again, with what is predicted as further
+// columns: those of resources/runs, which the window shows (measured_runs.sh).
 //
 // A row is planned as it was run (engine/measured). What can't be said of a row, as a device without a
 // profile, is said in its place.
@@ -11,9 +13,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 using namespace planloom;
@@ -36,7 +40,7 @@ json orNull(const std::vector<std::int64_t> &values)
 json lineOf(const std::string &file, std::size_t number, const MeasuredRun &run)
 {
     json line{{"file", file}, {"row", number}, {"model", run.text("model")}, {"device", run.device()},
-        {"devices", run.count("devices", 0)}, {"predicted_seconds", nullptr},
+        {"devices", run.count("devices", 0)}, {"framework", run.framework()}, {"predicted_seconds", nullptr},
         {"measured_seconds", orNull(run.seconds())}, {"predicted_peak_bytes", nullptr},
         {"measured_peak_bytes", orNull(run.peakBytes())}, {"predicted_peak_bytes_of_ranks", nullptr},
         {"measured_peak_bytes_of_ranks", orNull(run.peakBytesOfRanks())}, {"predicted_fits", nullptr},
@@ -53,6 +57,30 @@ json lineOf(const std::string &file, std::size_t number, const MeasuredRun &run)
     if (!prediction->insteadOf.empty())
         line["as"] = prediction->insteadOf;
     return line;
+}
+
+json jsonOf(const RunValue &value)
+{
+    return std::visit([](const auto &known) { return json(known); }, value);
+}
+
+/// A file of measured runs again, a run in a line.
+void writeTable(const std::string &path, const std::vector<MeasuredRun> &runs, const json &lines)
+{
+    std::ofstream out(path);
+    out << "{\"source\": " << json(runs.empty() ? std::string() : runs.front().surroundings().about)
+        << ",\n\"rows\": [";
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        json row = json::object();
+        for (const auto &[name, value] : runs[i].everything())
+            row[name] = jsonOf(value);
+        for (const auto &[name, value] : lines[i].items())
+            if (!value.is_null() && !name.ends_with("_of_ranks"))
+                row[name] = value;
+        row.erase("peak_allocated_gib_of_ranks");
+        out << (i > 0 ? ",\n" : "\n") << row.dump();
+    }
+    out << "\n]}\n";
 }
 
 void print(const json &line)
@@ -153,14 +181,19 @@ int main(int argc, char **argv)
 {
     std::vector<std::string> words(argv + 1, argv + argc);
     const bool asJson = std::erase(words, "--json") > 0;
-    std::string only;
-    if (const auto found = std::find(words.begin(), words.end(), "--only");
-        found != words.end() && words.end() - found > 1) {
-        only = found[1];
-        words.erase(found, found + 2);
-    }
+    const auto optionOf = [&](const char *name) {
+        std::string value;
+        if (const auto found = std::find(words.begin(), words.end(), name);
+            found != words.end() && words.end() - found > 1) {
+            value = found[1];
+            words.erase(found, found + 2);
+        }
+        return value;
+    };
+    const std::string only = optionOf("--only");
+    const std::string table = optionOf("--table");
     if (words.size() != 1) {
-        std::fprintf(stderr, "measured FILE.json [--json] [--only TEXT]\n");
+        std::fprintf(stderr, "measured FILE.json [--json] [--table OUT] [--only TEXT]\n");
         return 2;
     }
     const auto file = readMeasuredFile(words[0]);
@@ -169,13 +202,17 @@ int main(int argc, char **argv)
         return 2;
     }
     json lines = json::array();
+    std::vector<MeasuredRun> runs;
     for (std::size_t i = 0; i < file->runs.size(); ++i) {
         if (!only.empty() && !file->runs[i].contains(only))
             continue;
+        runs.push_back(file->runs[i]);
         lines.push_back(lineOf(file->name, i + 1, file->runs[i]));
         if (!asJson)
             print(lines.back());
     }
+    if (!table.empty())
+        writeTable(table, runs, lines);
     if (asJson) {
         std::cout << lines.dump(1) << '\n';
         return 0;

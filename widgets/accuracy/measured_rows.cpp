@@ -16,7 +16,7 @@ Error wrongRow(std::size_t row, const char *name, const char *expected, const Js
 {
     return {ErrorCode::InvalidInput,
         std::string("expected ") + expected + ", found " + found.dump().substr(0, 60),
-        "write the file with tests/bench/measured.sh FILE --json", "/" + std::to_string(row) + "/" + name};
+        "write the file with tests/bench/measured_runs.sh", "/" + std::to_string(row) + "/" + name};
 }
 
 /// One row of a file, read member by member.
@@ -81,14 +81,16 @@ Result<MeasuredRow> rowOf(const Json &json, std::size_t number)
 Result<std::vector<MeasuredRow>> measuredRows(std::string_view text)
 {
     const Json document = Json::parse(text.begin(), text.end(), nullptr, false);
-    if (!document.is_array())
-        return Error{ErrorCode::InvalidInput, "the rows are no JSON array",
-            "write the file with tests/bench/measured.sh FILE --json", "/"};
+    const auto found = document.is_object() ? document.find("rows") : document.end();
+    const Json &all = document.is_object() && found != document.end() ? *found : document;
+    if (!all.is_array())
+        return Error{ErrorCode::InvalidInput, "it has no rows",
+            "write the file with tests/bench/measured_runs.sh", "/"};
     std::vector<MeasuredRow> rows;
-    for (std::size_t i = 0; i < document.size(); ++i) {
-        if (!document[i].is_object())
-            return wrongRow(i, "", "an object", document[i]);
-        TRY(MeasuredRow row, rowOf(document[i], i));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (!all[i].is_object())
+            return wrongRow(i, "", "an object", all[i]);
+        TRY(MeasuredRow row, rowOf(all[i], i));
         rows.push_back(std::move(row));
     }
     return rows;

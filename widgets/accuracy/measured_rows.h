@@ -38,7 +38,8 @@ private:
     }
 };
 
-/// Reads what tests/bench/measured.sh prints with --json: an array of rows.
+/// Reads a file of resources/runs, which tests/bench/measured_runs.sh writes: an object with rows, or they
+/// alone.
 /// @return InvalidInput with the JSON pointer of what is wrong
 Result<std::vector<MeasuredRow>> measuredRows(std::string_view json);
 
