@@ -94,6 +94,15 @@ std::vector<FrameworkAssumption> assumptionsOfFramework(std::string_view name)
     list.push_back({unfused.value > 0 ? "every element-wise operator is a launch by itself"
                                       : "element-wise operators that follow one another are one launch",
         unfused.source});
+    const Json composed = framework.value("composed", Json::object());
+    for (const auto &[kind, each] : composed.items()) {
+        const Sourced forward = figureOf(each, "forwardKernels");
+        const Sourced backward = figureOf(each, "backwardKernels");
+        char words[128];
+        std::snprintf(words, sizeof words, "%.40s is %g kernels forward, %g backward", kind.c_str(),
+            forward.value, backward.value);
+        list.push_back({words, forward.source + "; " + backward.source});
+    }
     for (const Json &each : framework.value("attention", Json::array())) {
         const Sourced forward = figureOf(each, "forward");
         const Sourced backward = figureOf(each, "backward");

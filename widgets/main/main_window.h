@@ -333,7 +333,7 @@ private:
     CompareView *m_compare = nullptr; ///< Made when it is asked for.
     ToolKeys *m_tools = nullptr;
     QToolBar *m_toolBar = nullptr;
-    QAction *m_colourTool = nullptr; ///< The choice of colours in the tool bar.
+    std::vector<QAction *> m_spareTools; ///< Choices of the tool bar that menus have, too: first to go first.
     std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
     std::vector<QToolButton *> m_deedButtons; ///< Those that start something: their words go last of all.
     std::vector<QAction *>

@@ -237,9 +237,10 @@ void MainWindow::fillToolBar()
     labelled(tr("&Devices"), m_devices);
     labelled(tr("C&luster"), m_cluster);
     labelled(tr("Fr&amework"), new FrameworkChooser(m_workspace, m_toolBar));
-    labelled(tr("Sched&ule"), m_schedules);
-    m_colourTool = labelled(tr("Colour &by"), m_colour);
-    labelled(tr("Follo&wers"), followersChoice());
+    QAction *schedules = labelled(tr("Sched&ule"), m_schedules);
+    m_spareTools.push_back(labelled(tr("Colour &by"), m_colour));
+    m_spareTools.push_back(labelled(tr("Follo&wers"), followersChoice()));
+    m_spareTools.push_back(schedules);
     // A number says the least of what it is: its words go last.
     std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
     m_toolBar->addSeparator();
@@ -283,8 +284,9 @@ void MainWindow::fitToolBar()
     if (m_toolButtons.empty())
         return;
     const auto need = [this](Qt::ToolButtonStyle style, std::size_t without, Qt::ToolButtonStyle deeds,
-                          bool colours = true) {
-        m_colourTool->setVisible(colours);
+                          std::size_t spared = 0) {
+        for (std::size_t tool = 0; tool < m_spareTools.size(); ++tool)
+            m_spareTools[tool]->setVisible(tool >= spared);
         for (QToolButton *button : m_toolButtons)
             button->setToolButtonStyle(style);
         for (QToolButton *button : m_deedButtons)
@@ -302,8 +304,8 @@ void MainWindow::fitToolBar()
     for (std::size_t without = 0; without <= m_toolLabels.size(); ++without)
         if (need(Qt::ToolButtonIconOnly, without, Qt::ToolButtonTextBesideIcon) <= width())
             return;
-    for (const bool colours : {true, false}) // the menu has them, too
-        if (need(Qt::ToolButtonIconOnly, m_toolLabels.size(), Qt::ToolButtonIconOnly, colours) <= width())
+    for (std::size_t spared = 0; spared <= m_spareTools.size(); ++spared)
+        if (need(Qt::ToolButtonIconOnly, m_toolLabels.size(), Qt::ToolButtonIconOnly, spared) <= width())
             return;
 }
 

@@ -52,10 +52,11 @@ TEST(Framework, EveryProfileSaysWhatItIsAndWhereItsFiguresComeFrom)
 TEST(Framework, SaysWhatItTakesForGrantedWithItsSource)
 {
     const auto eager = assumptionsOfFramework("fsdp");
-    ASSERT_EQ(eager.size(), 5U);
+    ASSERT_EQ(eager.size(), 7U);
     EXPECT_EQ(eager[0].words, "a launch takes the host 8 us");
     EXPECT_EQ(eager[1].words, "every element-wise operator is a launch by itself");
-    EXPECT_EQ(eager[3].words, "attention on hopper reaches 37.4% of peak forward, 32.8% backward");
+    EXPECT_EQ(eager[2].words, "RmsNorm is 8 kernels forward, 14 backward");
+    EXPECT_EQ(eager[5].words, "attention on hopper reaches 37.4% of peak forward, 32.8% backward");
     for (const FrameworkAssumption &each : eager)
         EXPECT_FALSE(each.source.empty()) << each.words;
     const auto own = assumptionsOfFramework("planloom");
