@@ -260,9 +260,8 @@ private:
                 m_communicator->abort();
             if (m_communicator->isAborted()) {
                 m_communicator->cancelWaiting();
-                m_shared.hung = hung("other processes have not agreed on a graph for ", Clock::now() - begun,
-                    m_communicator->log());
-                note(*m_shared.hung); // for what is issued in place of the graph
+                note(*(m_shared.hung = hung("other processes have not agreed on a graph for ",
+                           Clock::now() - begun, m_communicator->log())));
                 return *m_shared.hung;
             }
             std::this_thread::sleep_for(std::chrono::microseconds{20});
