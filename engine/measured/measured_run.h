@@ -36,7 +36,7 @@ public:
     std::vector<double> numbers(std::string_view name) const;
     std::vector<std::string> words(std::string_view name) const;
 
-    bool hasModel() const { return !m_model.empty(); }
+    bool hasModel() const { return number("layers") && number("hidden"); } ///< Its sizes are known.
     bool hasFailed() const { return m_failed; } ///< It did not run: out of memory, most often.
     std::string device() const; ///< As the run names it; else as the file's cluster is described.
     /// The name of the framework profile that trained it, by what the file says of its source; empty where
