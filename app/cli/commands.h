@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/cli/arguments.h"
+#include "engine/terminal/arguments.h"
 
 namespace planloom::cli {
 
@@ -19,5 +19,6 @@ Result<int> runGallery(const Arguments &arguments);
 Result<int> runRows(const Arguments &arguments);
 Result<int> runCluster(const Arguments &arguments);
 Result<int> runSession(const Arguments &arguments);
+Result<int> runDoctor(const Arguments &arguments);
 
 } // namespace planloom::cli

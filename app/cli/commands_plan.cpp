@@ -31,7 +31,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <set>
 
@@ -87,11 +86,7 @@ void printDevices(const TimelineSummary &summary, const Cluster &cluster, const 
 
 Result<void> writeTrace(const std::string &path, const ExecutionPlan &plan, const Timeline &timeline)
 {
-    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-    if (!stream || !writePerfetto(stream, plan, timeline) || !stream.flush())
-        return Error{
-            ErrorCode::Io, "the trace cannot be written", "check that the folder exists and has room", path};
-    return {};
+    return writeFileBy(path, [&](std::ostream &stream) { return writePerfetto(stream, plan, timeline); });
 }
 
 } // namespace

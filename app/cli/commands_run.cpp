@@ -2,6 +2,7 @@
 #include "app/cli/model.h"
 #include "app/cli/without_effect.h"
 
+#include "engine/base/files.h"
 #include "engine/cuda/nccl/nccl_devices.h"
 #include "engine/design/models/operator_files.h"
 #include "engine/design/models/reference.h"
@@ -22,7 +23,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <numeric>
 
@@ -222,9 +222,8 @@ Result<int> runRun(const Arguments &arguments)
               : predictRun(request.plan, profile, sharesValues, simulation));
     request.predictedStepSeconds = std::chrono::duration<double>(predicted.step).count();
     if (arguments.has("trace")) {
-        std::ofstream stream(arguments.text("trace"), std::ios::binary | std::ios::trunc);
-        if (!stream || !writePerfetto(stream, request.plan, predicted) || !stream.flush())
-            return Error{ErrorCode::Io, "the trace cannot be written", {}, arguments.text("trace")};
+        TRY_VOID(writeFileBy(arguments.text("trace"),
+            [&](std::ostream &stream) { return writePerfetto(stream, request.plan, predicted); }));
     }
     if (arguments.has("check")) {
         TRY(request.reference, referenceOf(request.plan));

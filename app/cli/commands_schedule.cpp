@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -216,15 +215,6 @@ nlohmann::json communicationJson(const TorchSchedule &torch, const std::vector<T
     return {{"makespan", stepsOf(runs)}, {"actions", std::move(actions)}};
 }
 
-Result<void> writeOut(const std::string &path, const std::string &text)
-{
-    std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-    if (!stream || !(stream << text) || !stream.flush())
-        return Error{
-            ErrorCode::Io, "the file cannot be written", "check that the folder exists and has room", path};
-    return {};
-}
-
 /// The order of a schedule for PyTorch. One that was read stays as it is, with what it communicates, unless
 /// the other format is asked for.
 Result<void> writeCsv(const Arguments &arguments, const std::optional<TorchSchedule> &read,
@@ -246,7 +236,7 @@ Result<void> writeCsv(const Arguments &arguments, const std::optional<TorchSched
     if (communicating && !communicated) {
         TRY(torch, withCommunication(torch));
     }
-    return writeOut(arguments.text("csv"), writeTorchSchedule(torch));
+    return writeFile(arguments.text("csv"), writeTorchSchedule(torch));
 }
 
 Result<Placement> readPlacement(const Arguments &arguments, const std::string &path)
@@ -305,7 +295,7 @@ Result<int> runSchedule(const Arguments &arguments)
     }
     const Placement chosen = withOptions(placement, answer.makespan.choices);
     if (arguments.has("picture"))
-        TRY_VOID(writeOut(arguments.text("picture"),
+        TRY_VOID(writeFile(arguments.text("picture"),
             runs.empty() ? scheduleToSvg(chosen, answer.makespan.starts) : communicationToSvg(*torch, runs)));
     if (arguments.has("csv"))
         TRY_VOID(writeCsv(arguments, torch, chosen, answer));

@@ -1,7 +1,10 @@
 #include "app/cli/commands.h"
+#include "app/cli/verbs.h"
 #include "app/cli/without_effect.h"
 
 #include "engine/base/place.h"
+#include "engine/terminal/exit_status.h"
+#include "engine/terminal/help.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,20 +17,6 @@ using namespace planloom::cli;
 
 namespace {
 
-int exitStatusOf(ErrorCode code)
-{
-    switch (code) {
-    case ErrorCode::Conflict:
-        return 3;
-    case ErrorCode::CheckFailed:
-    case ErrorCode::Cancelled:
-    case ErrorCode::Internal:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
 int report(const Error &error, bool asJson)
 {
     Error shown = error;
@@ -37,7 +26,7 @@ int report(const Error &error, bool asJson)
     if (asJson) {
         nlohmann::json object{
             {"error", {{"message", error.message}, {"advice", error.advice}, {"where", error.where}}}};
-        if (status == 3) {
+        if (status == kExitConflict) {
             object["conflict"] = nlohmann::json::array();
             const Place place = placeOf(error);
             if (const auto *row = std::get_if<RowPlace>(&place))
@@ -48,47 +37,61 @@ int report(const Error &error, bool asJson)
     return status;
 }
 
-} // namespace
-
-int main(int argc, char **argv)
+/// What was printed has arrived: a full disk is no success.
+int ended(int status)
 {
-    const std::vector<std::string> words(argv + 1, argv + argc);
-    if (words.empty() || words[0] == "--help" || words[0] == "help") {
-        std::cout << help();
-        return words.empty() ? 2 : 0;
-    }
-    const auto verb = std::find_if(
-        verbs().begin(), verbs().end(), [&](const VerbSpec &spec) { return spec.name == words[0]; });
-    if (verb == verbs().end()) {
-        std::cerr << "planloom-cli: \"" << words[0] << "\" is no verb\n\n" << help();
-        return 2;
-    }
-    const bool asJson = std::find(words.begin(), words.end(), "--json") != words.end();
-    const auto arguments = Arguments::parse(*verb, {words.begin() + 1, words.end()});
-    if (!arguments)
-        return report(arguments.error(), asJson);
-    if (arguments->has("help")) {
-        std::cout << helpOf(*verb);
-        return 0;
-    }
-    if (const auto effects = checkEffects(*verb, *arguments); !effects)
-        return report(effects.error(), asJson);
+    std::cout.flush();
+    const bool isWritten = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (isWritten || status == kExitFailed)
+        return status;
+    return report({ErrorCode::Io, "standard output cannot be written",
+                      "check that its disk has room and that its reader is still there", "stdout"},
+        false);
+}
+
+Result<int> runVerb(const VerbSpec &verb, const Arguments &arguments)
+{
+    TRY_VOID(checkEffects(verb, arguments));
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
         {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits}, {"compare", runCompare},
         {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
         {"export", runExport}, {"gallery", runGallery}, {"rows", runRows}, {"cluster", runCluster},
-        {"session", runSession}};
-    for (const auto &[name, command] : commands) {
-        if (verb->name != name)
-            continue;
-        const auto status = command(*arguments);
-        if (!status)
-            return report(status.error(), asJson);
-        std::cout.flush();
-        if (!std::cout)
-            return report({ErrorCode::Io, "standard output cannot be written", {}, "stdout"}, false);
-        return *status;
+        {"session", runSession}, {"doctor", runDoctor}};
+    for (const auto &[name, command] : commands)
+        if (verb.name == name)
+            return command(arguments);
+    return Error{ErrorCode::Internal, "the verb " + verb.name + " has no command", {}, {}};
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) {
+        std::cerr << "planloom-cli: a verb is missing\n\n" << helpOf(program(), terminalWidth());
+        return kExitUsage;
     }
-    return 2;
+    if (const auto answer = answerOf(program(), words)) {
+        std::cout << *answer;
+        return ended(kExitDone);
+    }
+    // Behind "--" it is a file.
+    const auto last = std::find(words.begin(), words.end(), "--");
+    const bool asJson = std::find(words.begin(), last, "--json") != last;
+    const bool isHelp = words[0] == "help" && words.size() > 1;
+    const auto verb = findVerb(program(), words[isHelp ? 1 : 0]);
+    if (!verb)
+        return report(verb.error(), asJson);
+    const auto arguments = Arguments::parse(program(), **verb, {words.begin() + 1, words.end()});
+    if (!arguments)
+        return report(arguments.error(), asJson);
+    if (arguments->has("help") || arguments->has("version")) {
+        std::cout << (arguments->has("help") ? helpOf(program(), **verb, terminalWidth())
+                                             : *answerOf(program(), {"--version"}));
+        return ended(kExitDone);
+    }
+    const auto status = runVerb(**verb, *arguments);
+    return status ? ended(*status) : report(status.error(), asJson);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/cli/arguments.h"
+#include "engine/terminal/arguments.h"
 
 #include "engine/design/make_plan.h"
 #include "engine/hardware/cluster.h"

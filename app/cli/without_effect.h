@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/cli/arguments.h"
+#include "engine/terminal/arguments.h"
 
 #include "engine/base/result.h"
 #include "engine/design/models/opened_model.h"

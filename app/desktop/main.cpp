@@ -6,11 +6,14 @@
 #include <QtCore/QFileInfo>
 #include <QtCore/QStandardPaths>
 #include <QtCore/QTimer>
+#include <QtGui/QIcon>
 #include <QtGui/QPixmap>
 
 #include "app/desktop/options.h"
 #include "engine/design/models/target.h"
 #include "engine/design/solved_store.h"
+#include "engine/terminal/exit_status.h"
+#include "engine/terminal/help.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/dock_board.h"
@@ -20,7 +23,8 @@
 
 #include <iostream>
 #include <map>
-#include <string_view>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -31,13 +35,16 @@ constexpr int kPollMilliseconds = 50;
 constexpr int kSettledPolls = 6; ///< A picture is taken once nothing has changed for so long.
 constexpr qint64 kScreenshotLimit = 180'000; ///< ms
 
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;
-
 int usageError(const Error &error)
 {
     std::cerr << "planloom: " << describe(error) << "\n";
     return kExitUsage;
+}
+
+int print(const std::string &text)
+{
+    std::cout << text << std::flush;
+    return std::cout ? kExitDone : kExitFailed;
 }
 
 /// For a model: as said; else all of a cluster that was asked for.
@@ -126,16 +133,16 @@ int main(int argc, char **argv)
 {
     // What needs no window must work without a display; without one Qt would end the program itself.
     bool platformChosen = qEnvironmentVariableIsSet("QT_QPA_PLATFORM");
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
-        if (word == "--help" || word == "-h") {
-            std::cout << desktopUsage().toStdString();
-            return 0;
-        }
-        if (word == "--version") {
-            std::cout << "planloom " PLANLOOM_VERSION "\n";
-            return 0;
-        }
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (const auto answer = answerOf(desktopProgram(), words))
+        return print(*answer);
+    for (const std::string &word : words) {
+        if (word == "--")
+            break; // behind it are files
+        if (word == "--help" || word == "-h")
+            return print(helpOf(desktopProgram(), terminalWidth()));
+        if (word == "--version")
+            return print(*answerOf(desktopProgram(), {"--version"}));
         platformChosen = platformChosen || word == "-platform" || word == "--platform";
     }
     if (!platformChosen && !qEnvironmentVariableIsSet("DISPLAY")
@@ -147,6 +154,8 @@ int main(int argc, char **argv)
     QApplication::setApplicationName(QStringLiteral("planloom"));
     QApplication::setApplicationDisplayName(QStringLiteral("Planloom"));
     QApplication::setApplicationVersion(QStringLiteral(PLANLOOM_VERSION));
+    QApplication::setDesktopFileName(QStringLiteral("planloom")); // resources/desktop
+    QApplication::setWindowIcon(QIcon::fromTheme(QStringLiteral("planloom")));
     const auto options = desktopOptions(QCoreApplication::arguments());
     if (!options)
         return usageError(options.error());
@@ -173,9 +182,13 @@ int main(int argc, char **argv)
     if (!options->theme.isEmpty())
         themes.choose(options->theme);
     services.themes = &themes;
-    const QString helper = QCoreApplication::applicationDirPath() + QStringLiteral("/planloom-layout");
-    if (QFileInfo(helper).isExecutable())
-        services.layoutHelper = helper;
+    // Beside the program, or, installed, where programs are that nobody starts by hand.
+    for (const QString &folder : {QStringLiteral("/"), QStringLiteral("/../lib/planloom/")}) {
+        const QString helper =
+            QCoreApplication::applicationDirPath() + folder + QStringLiteral("planloom-layout");
+        if (services.layoutHelper.isEmpty() && QFileInfo(helper).isExecutable())
+            services.layoutHelper = QFileInfo(helper).canonicalFilePath();
+    }
 
     MainWindow window(services);
     if (options->size.isValid())

@@ -3,8 +3,11 @@
 #include <QtCore/QFileInfo>
 
 #include "engine/frontend/zoo/zoo.h"
+#include "engine/hardware/cluster.h"
+#include "engine/terminal/arguments.h"
 #include "sessions/session_file.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +51,13 @@ Result<void> checkFile(const DesktopOptions &options)
     return {};
 }
 
+bool isKnown(const QString &name)
+{
+    const auto &options = desktopProgram().verbs.front().options;
+    return std::any_of(options.begin(), options.end(),
+        [&](const OptionSpec &option) { return name.toStdString() == "--" + option.name; });
+}
+
 } // namespace
 
 void hideSessionOption(int argc, char **argv)
@@ -63,36 +73,51 @@ void hideSessionOption(int argc, char **argv)
     }
 }
 
-QString desktopUsage()
+const ProgramSpec &desktopProgram()
 {
-    return QStringLiteral(
-        "planloom [FILE | zoo:NAME?key=value&...] [options]\n"
-        "\n"
-        "FILE is a model (.onnx, .pt2) or a session. Without one, the window shows its start page.\n"
-        "\n"
-        "  --session FILE      open this session\n"
-        "  --sample NAME       open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp\n"
-        "  --gallery SPEC      start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2\n"
-        "  --devices N         number of devices (default: the cluster's)\n"
-        "  --cluster NAME      profile of the devices: dgx-a100\n"
-        "  --theme NAME        light, dark, high-contrast or high-contrast-dark; default: as in the "
-        "preferences\n"
-        "  --colour-by WHAT    direction, micro-batch, stage, device, kind, time or decided-by\n"
-        "  --perspective NAME  design, compare or run\n"
-        "  --sessions DIR      where sessions without a name are kept; default: the desktop's place for "
-        "data\n"
-        "  --no-session        keep nothing: no session, no recent list, no preferences\n"
-        "  --screenshot PNG    open, wait for the plan, save a picture of the window, and quit\n"
-        "  --size WxH          size of the window\n"
-        "  --help, --version\n");
+    static const ProgramSpec kProgram{.name = "planloom",
+        .version = PLANLOOM_VERSION,
+        .meaning = "designer for parallelization plans of deep-neural-network training",
+        .paragraphs = {"FILE is a model (.onnx, .pt2), a session, or a model of the zoo "
+                       "(zoo:NAME?key=value&...). Without one, the window shows its start page."},
+        .verbs = {{"", "[FILE]", "opens the designer's window",
+            {{"session", "FILE", "open this session"},
+                {"sample", "NAME", "open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp",
+                    {"gpt2", "t5", "swin", "evoformer", "resnet", "mlp"}},
+                {"gallery", "SPEC", "start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2"},
+                {"devices", "N", "number of devices (default: the cluster's)"},
+                {"cluster", "NAME", "profile of the devices: dgx-a100", clusterNames()},
+                {"theme", "light|dark|high-contrast|high-contrast-dark",
+                    "colours (default: as in the preferences)"},
+                {"colour-by", "direction|micro-batch|stage|device|kind|time|decided-by", "what colours show"},
+                {"perspective", "design|compare|run", "which docks are open"},
+                {"sessions", "DIR",
+                    "where sessions without a name are kept (default: the desktop's place for data)"},
+                {"no-session", "", "keep nothing: no session, no recent list, no preferences"},
+                {"screenshot", "FILE.png", "open, wait for the plan, save a picture of the window, and quit"},
+                {"size", "WxH", "size of the window"}},
+            "planloom --sample gpt2 --devices 8"}},
+        .environment = {{"QT_QPA_PLATFORM", "offscreen: pictures without a display"},
+            {"PLANLOOM_WATCHDOG",
+                "off, warn or assert: what is done about events that keep the window too long"}},
+        .files = {{"~/.local/share/planloom/sessions", "sessions without a name"},
+            {"~/.config/planloom/planloom.ini", "preferences"},
+            {"~/.cache/planloom", "plans that were solved; may be removed at any time"}},
+        .seeAlso = {"planloom-cli", "planloom-exec"}};
+    return kProgram;
 }
 
 Result<DesktopOptions> desktopOptions(const QStringList &arguments)
 {
     DesktopOptions options;
+    bool behindDashes = false;
     for (qsizetype i = 1; i < arguments.size(); ++i) {
         QString name = arguments[i];
-        if (!name.startsWith(QLatin1String("--"))) {
+        if (!behindDashes && name == QLatin1String("--")) {
+            behindDashes = true;
+            continue;
+        }
+        if (behindDashes || !name.startsWith(QLatin1Char('-')) || name.size() == 1) {
             if (!options.open.isEmpty())
                 return wrong(QStringLiteral("one file can be opened, not \"%1\" too").arg(name));
             options.open = name;
@@ -108,6 +133,8 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
         if (const auto equals = name.indexOf(QLatin1Char('=')); equals > 0) {
             value = name.mid(equals + 1);
             name.truncate(equals);
+        } else if (!isKnown(name)) {
+            return unknownOption(desktopProgram(), desktopProgram().verbs.front(), name.toStdString());
         } else if (i + 1 < arguments.size()) {
             value = arguments[++i];
         } else {
@@ -152,7 +179,7 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
                 return wrong(
                     QStringLiteral("--devices takes a number from 1 to 16384, not \"%1\"").arg(value));
         } else {
-            return wrong(QStringLiteral("unknown option %1").arg(name));
+            return unknownOption(desktopProgram(), desktopProgram().verbs.front(), name.toStdString());
         }
     }
     TRY_VOID(checkFile(options));

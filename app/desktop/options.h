@@ -5,6 +5,7 @@
 #include <QtCore/QStringList>
 
 #include "engine/base/result.h"
+#include "engine/terminal/program.h"
 
 namespace planloom {
 
@@ -25,8 +26,8 @@ struct DesktopOptions {
     bool noSession = false; ///< Nothing is kept: no sessions, no recent list, no preferences.
 };
 
-/// The text of `--help`.
-QString desktopUsage();
+/// The program with all its options, from which help, man page and completions are made.
+const ProgramSpec &desktopProgram();
 
 /// Gives `--session` in the arguments of a program the name that Qt leaves alone: it takes an option of this
 /// name, and its value, for one of the desktop's session manager. `desktopOptions` reads both names alike.

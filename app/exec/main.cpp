@@ -7,15 +7,15 @@
 #include "engine/runtime/machine/probe.h"
 #include "engine/runtime/processes/event_json.h"
 #include "engine/runtime/processes/supervisor.h"
+#include "engine/terminal/arguments.h"
+#include "engine/terminal/exit_status.h"
+#include "engine/terminal/help.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,27 +29,47 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char *kUsage =
-    "planloom-exec run --plan FILE --options FILE [--data PATH|synthetic] [--checkpoint DIR] [--resume "
-    "PATH]\n"
-    "planloom-exec bench --plan FILE [--options FILE] [--profile FILE] [--seconds S]\n"
-    "planloom-exec probe\n"
-    "\n"
-    "Runs an execution plan in processes of their own, on the devices that its options name. Events are "
-    "written to\n"
-    "standard output, one JSON object a line. A line \"cancel\" on standard input, SIGINT or\n"
-    "SIGTERM end the run; \"finish\", or the first SIGINT of a run that writes checkpoints, ends it\n"
-    "behind its step. --data, --checkpoint and --resume stand in for what the options say. Files whose\n"
-    "options say \"temporary\" are removed once they are read.\n"
-    "\n"
-    "bench measures on this machine what the plan runs, every kernel anew (at most S seconds, else 600), "
-    "keeps it\n"
-    "in the profile (else the one that predictions use), and prints it, slowest first. Where the options\n"
-    "name a backend of GPUs, it measures there, and keeps what it finds in a profile of that backend.\n"
-    "\n"
-    "probe writes what this machine has to run plans on, and why what it has cannot be used, as one\n"
-    "JSON object.\n"
-    "Exit status: 0 done, 1 the run failed, 2 wrong usage or bad input.\n";
+/// Every verb with its options.
+const ProgramSpec &program()
+{
+    static const ProgramSpec kProgram{.name = "planloom-exec",
+        .version = PLANLOOM_VERSION,
+        .meaning = "runs execution plans of Planloom, in processes of their own",
+        .paragraphs = {"Events of a run are written to standard output, one JSON object a line. A line "
+                       "\"cancel\" on standard input, SIGINT or SIGTERM end the run; \"finish\", or the "
+                       "first SIGINT of a run that writes checkpoints, ends it behind its step. Files whose "
+                       "options say \"temporary\" are removed once they are read."},
+        .verbs = {{"run", "", "runs a plan on the devices that its options name",
+                      {{"plan", "FILE", "the execution plan (needed)"},
+                          {"options", "FILE",
+                              "how it is run (needed; planloom-cli run --prepare writes both)"},
+                          {"data", "PATH|synthetic", "batches, in place of what the options say"},
+                          {"checkpoint", "DIR",
+                              "where checkpoints are written, in place of what the options say"},
+                          {"resume", "PATH",
+                              "the checkpoint to go on from, in place of what the options say"}},
+                      "planloom-exec run --plan plan.json --options options.json"},
+            {"bench", "",
+                "measures on this machine what the plan runs, every kernel anew, keeps it in a profile, and "
+                "prints it, slowest first; where the options name a backend of GPUs, it measures there",
+                {{"plan", "FILE", "the execution plan (needed)"},
+                    {"options", "FILE", "how it would be run (default: on the processor)"},
+                    {"profile", "FILE", "where times are kept (default: where predictions look for them)"},
+                    {"seconds", "S", "how long it measures at most (default: 600)"}},
+                "planloom-exec bench --plan plan.json --seconds 60"},
+            {"probe", "",
+                "writes what this machine has to run plans on, and why what it has cannot be used, as one "
+                "JSON object",
+                {}, "planloom-exec probe"}},
+        .environment = {{"PLANLOOM_PLUGIN_PATH",
+                            "folders, separated by colons, where the plugin planloom-cuda.so is looked for, "
+                            "behind those of the installation"},
+            {"PLANLOOM_LIBRARY_PATH",
+                "folders, separated by colons, where NCCL, cuBLASLt and NVRTC are looked for first"}},
+        .files = {},
+        .seeAlso = {"planloom", "planloom-cli"}};
+    return kProgram;
+}
 
 bool writeLine(const std::string &line)
 {
@@ -66,40 +86,19 @@ bool writeLine(const std::string &line)
     return true;
 }
 
-int statusOf(const Error &error)
+int failed(const Error &error)
 {
-    switch (error.code) {
-    case ErrorCode::InvalidInput:
-    case ErrorCode::NotSupported:
-    case ErrorCode::NotFound:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
-int usage(const std::string &problem)
-{
-    std::fprintf(stderr, "planloom-exec: %s\n\n%s", problem.c_str(), kUsage);
-    return 2;
-}
-
-/// Options that stand in for those of the options file.
-constexpr std::array<const char *, 3> kTrainingOptions{"--data", "--checkpoint", "--resume"};
-
-bool isRunOption(const std::string &name)
-{
-    return name == "--options"
-        || std::find(kTrainingOptions.begin(), kTrainingOptions.end(), name) != kTrainingOptions.end();
+    std::fprintf(stderr, "planloom-exec: %s\n", describe(error).c_str());
+    return exitStatusOf(error.code);
 }
 
 /// The plan, on the backend that the options name; without options, on the CPU.
-Result<RunRequest> requestToBench(std::map<std::string, std::string> &given)
+Result<RunRequest> requestToBench(const Arguments &given)
 {
-    if (given.contains("--options"))
-        return readRunFolder(given["--plan"], given["--options"]);
+    if (given.has("options"))
+        return readRunFolder(given.text("plan"), given.text("options"));
     RunRequest request;
-    TRY(const auto text, readFile(given["--plan"]));
+    TRY(const auto text, readFile(given.text("plan")));
     TRY(request.plan, executionPlanFromJson(text));
     return request;
 }
@@ -123,25 +122,22 @@ Result<void> benchDevices(MachineProfile &profile, const ExecutionPlan &plan, co
     return {};
 }
 
-int bench(std::map<std::string, std::string> &given)
+int bench(const Arguments &given)
 {
-    const auto failed = [](const Error &error) {
-        std::fprintf(stderr, "planloom-exec: %s\n", describe(error).c_str());
-        return statusOf(error);
-    };
     CalibrateOptions options{.seconds = 600, .repeats = 9, .again = true};
-    if (given.contains("--seconds")) {
-        char *end = nullptr;
-        options.seconds = std::strtod(given["--seconds"].c_str(), &end);
-        if (*end != '\0' || !(options.seconds > 0))
-            return usage("--seconds needs a number above 0, got " + given["--seconds"]);
-    }
+    const auto seconds = given.real("seconds", options.seconds);
+    if (!seconds)
+        return failed(seconds.error());
+    if (!(*seconds > 0))
+        return failed({ErrorCode::InvalidInput,
+            "expected a number above 0, found \"" + given.text("seconds") + "\"", {}, "--seconds"});
+    options.seconds = *seconds;
     auto request = requestToBench(given);
     if (!request)
         return failed(request.error());
     ExecutionPlan &plan = request->plan;
     const bool onCpu = request->backend == "cpu";
-    const std::string path = given.contains("--profile") ? given["--profile"] : profilePath(request->backend);
+    const std::string path = given.has("profile") ? given.text("profile") : profilePath(request->backend);
     MachineProfile profile;
     if (auto kept = readProfile(path))
         profile = *std::move(kept);
@@ -174,66 +170,77 @@ int bench(std::map<std::string, std::string> &given)
     return 0;
 }
 
-} // namespace
-
-int main(int argc, char **argv)
+int probe()
 {
-    std::signal(SIGPIPE, SIG_IGN); // a reader that is gone is an error of write()
-    std::map<std::string, std::string> given;
-    if (argc < 2)
-        return usage("a verb is missing");
-    if (std::string_view{argv[1]} == "--help") {
-        std::fputs(kUsage, stdout);
-        return 0;
-    }
-    if (std::string_view{argv[1]} == "probe") {
-        if (argc > 2)
-            return usage(std::string{"unknown option "} + argv[2]);
-        const bool written =
-            writeLine(toJson(probeMachine()).dump(-1, ' ', false, Json::error_handler_t::replace));
-        std::fflush(nullptr);
-        ::_exit(written ? 0 : 1); // a driver that does not answer holds a thread
-    }
-    const bool benches = std::string_view{argv[1]} == "bench";
-    if (!benches && std::string_view{argv[1]} != "run")
-        return usage(std::string{"unknown verb "} + argv[1]);
-    for (int i = 2; i < argc; i += 2) {
-        const std::string name = argv[i];
-        if (name != "--plan"
-            && (benches ? name != "--profile" && name != "--seconds" && name != "--options"
-                        : !isRunOption(name)))
-            return usage("unknown option " + name);
-        if (i + 1 == argc)
-            return usage(name + (name == "--seconds" ? " needs a number" : " needs a file"));
-        given[name] = argv[i + 1];
-    }
-    if (benches)
-        return given.contains("--plan") ? bench(given) : usage("--plan is needed");
-    if (!given.contains("--plan") || !given.contains("--options"))
-        return usage("--plan and --options are needed");
-    auto request = readRunFolder(given["--plan"], given["--options"]);
+    const bool written =
+        writeLine(toJson(probeMachine()).dump(-1, ' ', false, Json::error_handler_t::replace));
+    std::fflush(nullptr);
+    ::_exit(written ? kExitDone : kExitFailed); // a driver that does not answer holds a thread
+}
+
+int run(const Arguments &given)
+{
+    auto request = readRunFolder(given.text("plan"), given.text("options"));
     if (request)
         if (auto opened = openBackend(*request, true); !opened)
             request = std::move(opened).error();
     if (!request) {
         writeLine(errorEvent(request.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
-        std::fprintf(stderr, "planloom-exec: %s\n", describe(request.error()).c_str());
-        return statusOf(request.error());
+        return failed(request.error());
     }
     if (request->temporary)
-        removeRunFolder(given["--options"]);
+        removeRunFolder(given.text("options"));
     TrainingRun &training = request->options.training;
-    if (given.contains("--data"))
-        setData(training, given["--data"]);
-    if (given.contains("--checkpoint"))
-        training.checkpoints = given["--checkpoint"];
-    if (given.contains("--resume"))
-        training.resume = given["--resume"];
+    if (given.has("data"))
+        setData(training, given.text("data"));
+    if (given.has("checkpoint"))
+        training.checkpoints = given.text("checkpoint");
+    if (given.has("resume"))
+        training.resume = given.text("resume");
     const SuperviseOptions options{.controlDescriptor = STDIN_FILENO, .signals = true};
     const auto outcome = superviseRun(*request, options, writeLine);
-    if (!outcome) {
-        std::fprintf(stderr, "planloom-exec: %s\n", describe(outcome.error()).c_str());
-        return statusOf(outcome.error());
+    if (!outcome)
+        return failed(outcome.error());
+    return outcome->check && !outcome->check->ok ? kExitFailed : kExitDone;
+}
+
+int print(const std::string &text)
+{
+    const bool isWritten = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+    return isWritten ? kExitDone
+                     : failed({ErrorCode::Io, "standard output cannot be written",
+                         "check that its disk has room", "stdout"});
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    std::signal(SIGPIPE, SIG_IGN); // a reader that is gone is an error of write()
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty()) {
+        std::fprintf(
+            stderr, "planloom-exec: a verb is missing\n\n%s", helpOf(program(), terminalWidth()).c_str());
+        return kExitUsage;
     }
-    return outcome->check && !outcome->check->ok ? 1 : 0;
+    if (const auto answer = answerOf(program(), words))
+        return print(*answer);
+    const auto verb = findVerb(program(), words[0]);
+    if (!verb)
+        return failed(verb.error());
+    const auto given = Arguments::parse(program(), **verb, {words.begin() + 1, words.end()});
+    if (!given)
+        return failed(given.error());
+    if (given->has("help"))
+        return print(helpOf(program(), **verb, terminalWidth()));
+    if (given->has("version"))
+        return print(*answerOf(program(), {"--version"}));
+    if ((*verb)->name == "probe")
+        return probe();
+    const bool benches = (*verb)->name == "bench";
+    for (const char *const needed : {"plan", "options"})
+        if (!given->has(needed) && !(benches && needed == std::string_view{"options"}))
+            return failed({ErrorCode::InvalidInput, std::string{"--"} + needed + " FILE is needed",
+                "planloom-exec " + (*verb)->name + " --help lists the options", "command line"});
+    return benches ? bench(*given) : run(*given);
 }

@@ -1,6 +1,7 @@
 #include "engine/base/files.h"
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <system_error>
 
@@ -73,19 +74,46 @@ Result<std::string> readFile(const std::filesystem::path &path, const ReadOption
 
 Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes)
 {
-    const std::filesystem::path fresh = path.string() + ".part";
-    std::ofstream stream(fresh, std::ios::binary | std::ios::trunc);
-    stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    stream.close();
+    return writeFileBy(path, [bytes](std::ostream &stream) {
+        return static_cast<bool>(stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size())));
+    });
+}
+
+Result<void> writeFileBy(const std::filesystem::path &path, const std::function<bool(std::ostream &)> &write)
+{
+    namespace fs = std::filesystem;
     std::error_code failure;
-    if (stream)
-        std::filesystem::rename(fresh, path, failure);
-    if (!stream || failure) {
-        std::filesystem::remove(fresh, failure);
-        return Error{
-            ErrorCode::Io, "cannot be written", "check that the folder exists and has room", path.string()};
+    const auto status = fs::status(path, failure);
+    if (fs::is_directory(status))
+        return Error{ErrorCode::InvalidInput, "expected a file to write, found a folder", "name a file in it",
+            path.string()};
+    if (const fs::path folder = path.parent_path(); !folder.empty() && !fs::is_directory(folder, failure))
+        return Error{ErrorCode::NotFound, "there is no folder \"" + folder.string() + "\"",
+            "make it, or name another one", path.string()};
+    const bool isFile = !fs::exists(status) || fs::is_regular_file(status);
+    fs::path target = path;
+    if (isFile && fs::is_symlink(fs::symlink_status(path, failure)))
+        target = fs::weakly_canonical(path, failure);
+    const fs::path fresh = isFile ? fs::path(target.string() + ".part") : target;
+    errno = 0;
+    std::ofstream stream(fresh, std::ios::binary | std::ios::trunc);
+    const bool isWritten = stream && write(stream);
+    stream.close();
+    if (isWritten && stream && isFile) {
+        if (fs::exists(status))
+            fs::permissions(
+                fresh, status.permissions(), failure); // a file system without them has none to keep
+        fs::rename(fresh, target, failure);
+        if (failure)
+            errno = failure.value();
     }
-    return {};
+    if (isWritten && stream && !failure)
+        return {};
+    const std::string reason = errno == 0 ? "" : ": " + std::generic_category().message(errno);
+    if (isFile)
+        fs::remove(fresh, failure);
+    return Error{ErrorCode::Io, "cannot be written" + reason,
+        "check that its folder can be written to and has room", path.string()};
 }
 
 } // namespace planloom

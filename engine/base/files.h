@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <iosfwd>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -26,8 +28,12 @@ struct ReadOptions {
 Result<std::string> readFile(const std::filesystem::path &path, const ReadOptions &options = {});
 
 /// Replaces the file at `path` by `bytes` in one step: a full disk, or a program that ends halfway, leaves an
-/// older file as it was, and readers see the one or the other. The folder must exist. Waits for the disk.
-/// @return Io
+/// older file as it was, and readers see the one or the other. A link stays, and what it leads to is
+/// replaced. What is no file, as /dev/stdout, is written to. The folder must exist. Waits for the disk.
+/// @return NotFound without the folder; InvalidInput for a folder; Io
 Result<void> writeFile(const std::filesystem::path &path, std::string_view bytes);
+
+/// The same of what `write` writes to a stream; it returns false where it fails.
+Result<void> writeFileBy(const std::filesystem::path &path, const std::function<bool(std::ostream &)> &write);
 
 } // namespace planloom

@@ -1,5 +1,7 @@
 #include "engine/interop/npy.h"
 
+#include "engine/base/files.h"
+
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -308,14 +310,7 @@ Result<void> writeBytes(const std::string &path, std::span<const std::byte> byte
     const auto folder = std::filesystem::path{path}.parent_path();
     if (!folder.empty())
         std::filesystem::create_directories(folder, failure);
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    if (bytes.size() > 0)
-        file.write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file)
-        return Error{
-            ErrorCode::Io, "cannot write " + path, "check that the folder can be written and has room", path};
-    return {};
+    return writeFile(path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 Result<TensorData> readNpy(const std::string &path)

@@ -594,11 +594,11 @@ TEST_F(Cli, EveryRowIsRecognisedAsARow)
     EXPECT_EQ(count, 39) << expected;
 }
 
-TEST_F(Cli, ALimitThatIsBrokenIsStatusTwoAndNamesItsRow)
+TEST_F(Cli, ALimitThatIsBrokenIsStatusOneAndNamesItsRow)
 {
     std::ofstream(m_folder / "rows.txt") << "micro-batches 2\nlimit memory 1KiB\n";
     const Outcome broken = run(std::string("solve ") + kModel + " --json --table " + path("rows.txt"));
-    EXPECT_EQ(broken.status, 2);
+    EXPECT_EQ(broken.status, 1);
     EXPECT_EQ(broken.json()["error"]["where"], "row:1/rule");
     const Outcome words = said(std::string("solve ") + kModel + " --table " + path("rows.txt"));
     EXPECT_NE(words.output.find("planloom-cli: row 2: "), std::string::npos) << words.output;

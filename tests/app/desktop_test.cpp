@@ -92,5 +92,21 @@ TEST_F(Desktop, SaysThatAFileIsMissing)
     EXPECT_NE(plain.said.find("is not a session"), std::string::npos) << plain.said;
 }
 
+TEST_F(Desktop, KeepsTheConventionsOfCommandLines)
+{
+    const Ended help = run("--help");
+    EXPECT_EQ(help.status, 0);
+    EXPECT_EQ(run("-h").said, help.said);
+    EXPECT_NE(help.said.find("Example:\n  planloom "), std::string::npos) << help.said;
+    EXPECT_TRUE(run("--version").said.starts_with("planloom "));
+    const Ended option = run("--scrennshot x.png");
+    EXPECT_EQ(option.status, 2);
+    EXPECT_NE(option.said.find("did you mean --screenshot?"), std::string::npos) << option.said;
+    const Ended file = run("-- --version");
+    EXPECT_EQ(file.status, 2);
+    EXPECT_NE(file.said.find("there is no file \"--version\""), std::string::npos) << file.said;
+    EXPECT_EQ(run("--help >/dev/full").status, 1);
+}
+
 } // namespace
 } // namespace planloom

@@ -16,8 +16,11 @@ std::vector<std::string> cudaPluginPaths()
     namespace fs = std::filesystem;
     std::vector<std::string> paths;
     std::error_code ignored;
-    if (const fs::path program = fs::read_symlink("/proc/self/exe", ignored); !program.empty())
+    if (const fs::path program = fs::read_symlink("/proc/self/exe", ignored); !program.empty()) {
         paths.push_back((program.parent_path() / kCudaPluginFile).string());
+        // Installed, programs are in bin, and what they open or start is in lib beside it.
+        paths.push_back((program.parent_path().parent_path() / "lib/planloom" / kCudaPluginFile).string());
+    }
     if (const char *const given = std::getenv("PLANLOOM_PLUGIN_PATH")) {
         const std::string folders = given;
         for (std::size_t begin = 0; begin <= folders.size();) {
@@ -66,7 +69,9 @@ Result<PluginEntry> findEntry(const std::vector<std::string> &paths, const char 
     }
     return Error{ErrorCode::NotFound,
         "the CUDA plugin was not found: there is no " + (tried.empty() ? kCudaPluginFile : tried),
-        "build Planloom where the CUDA toolkit is installed, or name its folder in PLANLOOM_PLUGIN_PATH", {}};
+        "install the package planloom-cuda, build Planloom where the CUDA toolkit is installed, or name its "
+        "folder in PLANLOOM_PLUGIN_PATH",
+        {}};
 }
 
 } // namespace

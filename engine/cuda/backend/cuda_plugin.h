@@ -18,8 +18,8 @@ constexpr std::uint32_t kCudaPluginVersion = 3;
 constexpr const char *kCudaPluginFile = "planloom-cuda.so";
 constexpr const char *kCudaPluginEntry = "planloomCudaFunctions";
 
-/// Where the plugin may be, first to last: beside the program, and in the folders of PLANLOOM_PLUGIN_PATH
-/// (":" between them).
+/// Where the plugin may be, first to last: beside the program, in ../lib/planloom of its folder, and in the
+/// folders of PLANLOOM_PLUGIN_PATH (":" between them).
 std::vector<std::string> cudaPluginPaths();
 
 /// Loads it from the first of these files that is there.

@@ -76,6 +76,34 @@ TEST_F(Files, ReadPipesOnlyIfAsked)
     EXPECT_EQ(*read, "mesh dp=2\n");
 }
 
+TEST_F(Files, AWriteKeepsLinksAndPermissionsAndWhatIsNoFile)
+{
+    const fs::path path = folder / "file";
+    const fs::path link = folder / "link";
+    ASSERT_TRUE(writeFile(path, "old"));
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+    fs::create_symlink(path, link);
+    ASSERT_TRUE(writeFile(link, "new"));
+    EXPECT_TRUE(fs::is_symlink(link));
+    EXPECT_EQ(*readFile(path), "new");
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+
+    const fs::path device = folder / "null"; // a test that fails must not replace the real one
+    fs::create_symlink("/dev/null", device);
+    ASSERT_TRUE(writeFile(device, "gone"));
+    EXPECT_TRUE(fs::is_symlink(device));
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(Files, AWriteWithoutItsFolderNamesIt)
+{
+    const auto written = writeFile(folder / "no" / "such" / "folder", "x");
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().code, ErrorCode::NotFound);
+    EXPECT_EQ(written.error().message, "there is no folder \"" + (folder / "no" / "such").string() + "\"");
+    EXPECT_EQ(writeFile(folder, "x").error().code, ErrorCode::InvalidInput);
+}
+
 TEST_F(Files, AFailedWriteLeavesTheOldFile)
 {
     const fs::path path = folder / "file";

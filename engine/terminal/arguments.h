@@ -1,37 +1,26 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/terminal/program.h"
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace planloom::cli {
-
-/// Options of a verb: which there are, and whether they take a value.
-struct OptionSpec {
-    std::string name{}; ///< Without the dashes.
-    std::string value{}; ///< Name of its value in the help; empty for a switch.
-    std::string meaning{};
-};
-
-/// A verb, as `planloom-cli VERB POSITIONAL [options]`.
-struct VerbSpec {
-    std::string name{};
-    std::string positional{}; ///< "MODEL", "PLAN", "FILE"; several words for several of them.
-    std::string meaning{};
-    std::vector<OptionSpec> options{};
-};
+namespace planloom {
 
 /// The words of a command, checked against its verb.
+///
+/// Options are `--name`, `--name value` or `--name=value`, in any place before `--`, behind which every word
+/// is positional. `-h` is `--help`.
 class Arguments
 {
 public:
     /// @return InvalidInput naming the word that does not fit, and what does
-    static Result<Arguments> parse(const VerbSpec &verb, const std::vector<std::string> &words);
+    static Result<Arguments> parse(
+        const ProgramSpec &program, const VerbSpec &verb, const std::vector<std::string> &words);
 
     const std::string &positional(std::size_t index = 0) const { return m_positional[index]; }
     bool has(std::string_view option) const;
@@ -48,10 +37,10 @@ private:
     std::multimap<std::string, std::string, std::less<>> m_options{};
 };
 
-/// All verbs, in the order of the help.
-const std::vector<VerbSpec> &verbs();
-/// The help of one verb, or of all.
-std::string helpOf(const VerbSpec &verb);
-std::string help();
+/// The verb of this name. @return InvalidInput with the nearest name
+Result<const VerbSpec *> findVerb(const ProgramSpec &program, const std::string &name);
 
-} // namespace planloom::cli
+/// "--tabel is no option of solve", with the nearest name.
+Error unknownOption(const ProgramSpec &program, const VerbSpec &verb, const std::string &word);
+
+} // namespace planloom
