@@ -110,8 +110,9 @@ nlohmann::json toJson(const Finding &finding)
     for (const Lack &lack : finding.lacks)
         lacks.push_back({{"missing", lack.what}, {"remedy", lack.remedy}});
     return {{"name", finding.name}, {"feature", finding.feature},
-        {"works", finding.readiness != Readiness::Missing}, {"whole", finding.readiness == Readiness::Ready},
-        {"found", finding.found}, {"lacks", std::move(lacks)}};
+        {"works", finding.readiness != FeatureState::Missing},
+        {"whole", finding.readiness == FeatureState::Ready}, {"found", finding.found},
+        {"lacks", std::move(lacks)}};
 }
 
 } // namespace
@@ -145,7 +146,7 @@ Result<int> runDoctor(const Arguments &arguments)
         std::cout << pageOf(facts, findings, terminalWidth());
     }
     const bool isAsked = arguments.has("feature");
-    return isAsked && findings.front().readiness == Readiness::Missing ? kExitFailed : kExitDone;
+    return isAsked && findings.front().readiness == FeatureState::Missing ? kExitFailed : kExitDone;
 }
 
 } // namespace planloom::cli

@@ -66,7 +66,7 @@ cp "$root/root/first.png" "$picture"
 model="'zoo:gpt?layers=2&hidden=32&heads=4&seq=16&batch=8&vocab=64'"
 start=$(now)
 inside "cd /root; planloom-cli solve $model --cluster cpu:4 --gallery 3d:dp=2,tp=2 --out plan.json >solve.txt; planloom-cli verify plan.json"
-inside 'cd /root; planloom-cli run plan.json --steps 2 --check'
+inside 'cd /root; planloom-cli run plan.json --steps 2 --random-weights 1 --check'
 echo "solve, verify, run with --check: $(since "$start")"
 for program in planloom planloom-cli planloom-exec; do
     said=$(inside "$program --version")
@@ -79,7 +79,7 @@ if ls "$packages"/planloom-cuda_*.deb >/dev/null 2>&1; then
         { echo "$said" >&2; fail "the plugin's package did not install without a GPU"; }
     grep -q 'does nothing yet' <<<"$said" || { echo "$said" >&2; fail "the plugin's package does not say why it does nothing"; }
     sed -n '/does nothing yet/,$p' <<<"$said"
-    inside "planloom-cli run $model --devices 2 --backend cuda" 2>&1 && fail "a run on GPUs succeeded without one"
+    inside "planloom-cli run $model --devices 2 --random-weights 1 --backend cuda" 2>&1 && fail "a run on GPUs succeeded without one"
 fi
 
 inside 'apt-get -q -y purge "planloom*" >/dev/null 2>&1; apt-get -q -y autoremove --purge >/dev/null 2>&1'

@@ -10,7 +10,7 @@ namespace planloom {
 
 namespace {
 
-void addLack(Finding &finding, Readiness readiness, std::string what, std::string remedy)
+void addLack(Finding &finding, FeatureState readiness, std::string what, std::string remedy)
 {
     finding.readiness = std::max(finding.readiness, readiness);
     finding.lacks.push_back({std::move(what), std::move(remedy)});
@@ -36,24 +36,24 @@ bool isAtLeast(const std::string &found, const std::string &oldest)
 
 Finding planning()
 {
-    return {"plan", "opening models, searching, predicting and proving plans", Readiness::Ready,
+    return {"plan", "opening models, searching, predicting and proving plans", FeatureState::Ready,
         "nothing else is needed", {}};
 }
 
 Finding cpuRuns(const InstallationFacts &facts)
 {
     const ProbedCpu &cpu = facts.probe.cpu;
-    Finding finding{"cpu", "runs on emulated devices of the processor (--backend cpu)", Readiness::Ready,
+    Finding finding{"cpu", "runs on emulated devices of the processor (--backend cpu)", FeatureState::Ready,
         counted(cpu.cores, "core") + (cpu.vectorUnits.empty() ? "" : " with " + cpu.vectorUnits), {}};
     if (facts.oneDnn.empty())
-        addLack(finding, Readiness::Slow,
+        addLack(finding, FeatureState::Slow,
             "this build has no oneDNN: products are computed by portable loops, which are slower",
             "install libdnnl-dev and build Planloom anew, or install the package planloom-tools, which has "
             "it");
     else
         finding.found += ", oneDNN " + facts.oneDnn;
     if (facts.runner.empty())
-        addLack(finding, Readiness::Slow,
+        addLack(finding, FeatureState::Slow,
             "planloom-exec is not beside this program: the window cannot run plans",
             "install the package planloom-tools");
     return finding;
@@ -61,19 +61,19 @@ Finding cpuRuns(const InstallationFacts &facts)
 
 Finding windowOf(const InstallationFacts &facts)
 {
-    Finding finding{"window", "the window (planloom)", Readiness::Ready, facts.window, {}};
+    Finding finding{"window", "the window (planloom)", FeatureState::Ready, facts.window, {}};
     if (facts.window.empty())
-        addLack(finding, Readiness::Missing, "the program planloom is not installed",
+        addLack(finding, FeatureState::Missing, "the program planloom is not installed",
             "install the package planloom");
     if (facts.display.empty())
-        addLack(finding, Readiness::Missing,
+        addLack(finding, FeatureState::Missing,
             "there is no display: neither DISPLAY nor WAYLAND_DISPLAY is set",
             "start it on a desktop, over ssh -X, or take a picture: QT_QPA_PLATFORM=offscreen planloom "
             "--screenshot FILE.png");
     else
         finding.found += (finding.found.empty() ? "display " : ", display ") + facts.display;
     if (!facts.window.empty() && facts.layoutHelper.empty())
-        addLack(finding, Readiness::Slow,
+        addLack(finding, FeatureState::Slow,
             "planloom-layout is missing: operators are laid out without Graphviz",
             "install the package planloom anew");
     return finding;
@@ -87,14 +87,14 @@ void addDriver(Finding &finding, const Probe &probe, std::ptrdiff_t wanted)
         finding.found = "driver " + probe.driver + ", " + counted(usable, "GPU");
     for (const ProbedGpu &gpu : probe.gpus)
         if (!gpu.problem.empty())
-            addLack(finding, usable >= wanted ? Readiness::Slow : Readiness::Missing,
+            addLack(finding, usable >= wanted ? FeatureState::Slow : FeatureState::Missing,
                 "GPU " + std::to_string(gpu.index) + " (" + gpu.name + ") cannot be used: " + gpu.problem,
                 "nvidia-smi says more");
     if (!probe.gpuProblem.empty())
-        addLack(finding, Readiness::Missing, "no GPU: " + probe.gpuProblem,
+        addLack(finding, FeatureState::Missing, "no GPU: " + probe.gpuProblem,
             "on a machine with a GPU of NVIDIA's, install its driver (Debian: nvidia-driver, of non-free)");
     else if (usable < wanted)
-        addLack(finding, Readiness::Missing,
+        addLack(finding, FeatureState::Missing,
             counted(usable, "GPU") + " can be used, " + std::to_string(wanted) + " are needed",
             "use --backend cuda-emulated on one GPU, or a machine with more");
 }
@@ -110,9 +110,9 @@ void addLibrary(Finding &finding, const Probe &probe, const std::string &name, c
     const std::string remedy =
         "pip install " + package + ", or name the folder that has it in PLANLOOM_LIBRARY_PATH";
     if (!problem.empty()) {
-        addLack(finding, Readiness::Missing, name + " cannot be used: " + problem, remedy);
+        addLack(finding, FeatureState::Missing, name + " cannot be used: " + problem, remedy);
     } else if (!oldest.empty() && !isAtLeast(library->version, oldest)) {
-        addLack(finding, Readiness::Missing,
+        addLack(finding, FeatureState::Missing,
             name + " is version " + library->version + ", " + oldest + " or later is needed", remedy);
     } else {
         finding.found += (finding.found.empty() ? "" : ", ") + name + " " + library->version;
@@ -123,13 +123,13 @@ Finding gpuRuns(const InstallationFacts &facts, bool several)
 {
     Finding finding{several ? "gpus" : "gpu",
         several ? "runs on several GPUs (--backend cuda)" : "runs on one GPU (--backend cuda-emulated)",
-        Readiness::Ready, {}, {}};
+        FeatureState::Ready, {}, {}};
     addDriver(finding, facts.probe, several ? 2 : 1);
     if (facts.plugin.empty())
-        addLack(finding, Readiness::Missing, "the plugin planloom-cuda.so is not installed",
+        addLack(finding, FeatureState::Missing, "the plugin planloom-cuda.so is not installed",
             "install the package planloom-cuda");
     else if (!facts.pluginProblem.empty())
-        addLack(finding, Readiness::Missing,
+        addLack(finding, FeatureState::Missing,
             "the plugin " + facts.plugin + " cannot be used: " + facts.pluginProblem,
             "install the package planloom-cuda of version " + facts.version);
     else
@@ -144,15 +144,15 @@ Finding gpuRuns(const InstallationFacts &facts, bool several)
 Finding torchModels(const InstallationFacts &facts)
 {
     Finding finding{"torch", "writing models of PyTorch as .pt2 or .onnx (reading them needs no Python)",
-        Readiness::Ready, {}, {}};
+        FeatureState::Ready, {}, {}};
     if (facts.python.empty()) {
-        addLack(finding, Readiness::Missing, "no Python was found on PATH",
+        addLack(finding, FeatureState::Missing, "no Python was found on PATH",
             "install the package python3, then: pip install torch");
         return finding;
     }
     finding.found = facts.python;
     if (facts.torch.empty())
-        addLack(finding, Readiness::Missing, facts.python + " has no package torch",
+        addLack(finding, FeatureState::Missing, facts.python + " has no package torch",
             facts.python + " -m pip install torch, in a virtual environment, whose activate comes first");
     else
         finding.found += " with torch " + facts.torch;
@@ -177,9 +177,9 @@ std::string pageOf(const InstallationFacts &facts, const std::vector<Finding> &f
     std::string page = "Planloom " + facts.version + "\n";
     std::vector<Lack> told;
     for (const Finding &finding : findings) {
-        const char *const mark = finding.readiness == Readiness::Ready ? "yes"
-            : finding.readiness == Readiness::Slow                     ? "part"
-                                                                       : "no";
+        const char *const mark = finding.readiness == FeatureState::Ready ? "yes"
+            : finding.readiness == FeatureState::Slow                     ? "part"
+                                                                          : "no";
         page += "\n";
         page += indented(
             std::string(mark) + std::string(6 - std::string(mark).size(), ' '), finding.feature, width);

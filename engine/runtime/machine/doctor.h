@@ -24,7 +24,7 @@ struct InstallationFacts {
     Probe probe{};
 };
 
-enum class Readiness {
+enum class FeatureState {
     Ready,
     Slow, ///< It works; something that is missing would make it better.
     Missing, ///< It does not work.
@@ -42,7 +42,7 @@ struct Finding {
     std::string
         name{}; ///< One word, by which it is asked for: "plan", "cpu", "window", "gpu", "gpus", "torch".
     std::string feature{}; ///< "runs on several GPUs (--backend cuda)"
-    Readiness readiness = Readiness::Ready;
+    FeatureState readiness = FeatureState::Ready;
     std::string found{}; ///< What is there for it.
     std::vector<Lack> lacks{};
     friend bool operator==(const Finding &, const Finding &) = default;

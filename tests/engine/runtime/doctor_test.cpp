@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::string>> lacksOf(const InstallationFacts
 {
     std::vector<std::pair<std::string, std::string>> lacks;
     for (const Finding &finding : examine(facts)) {
-        EXPECT_EQ(finding.lacks.empty(), finding.readiness == Readiness::Ready) << finding.name;
+        EXPECT_EQ(finding.lacks.empty(), finding.readiness == FeatureState::Ready) << finding.name;
         for (const Lack &lack : finding.lacks)
             EXPECT_FALSE(lack.remedy.empty()) << lack.what;
         if (!finding.lacks.empty())
@@ -71,10 +71,10 @@ TEST(MachineDoctor, OfABareMachineNamesEverything)
     facts.probe.gpuProblem = "libnvidia-ml.so.1 was not found";
     const Lacks lacks = lacksOf(facts);
     ASSERT_EQ(lacks.size(), 5U);
-    EXPECT_EQ(findingOf(facts, "plan").readiness, Readiness::Ready);
-    EXPECT_EQ(findingOf(facts, "cpu").readiness, Readiness::Slow);
+    EXPECT_EQ(findingOf(facts, "plan").readiness, FeatureState::Ready);
+    EXPECT_EQ(findingOf(facts, "cpu").readiness, FeatureState::Slow);
     for (const char *name : {"window", "gpu", "gpus", "torch"})
-        EXPECT_EQ(findingOf(facts, name).readiness, Readiness::Missing) << name;
+        EXPECT_EQ(findingOf(facts, name).readiness, FeatureState::Missing) << name;
     EXPECT_EQ(findingOf(facts, "gpu").lacks.front().what, "no GPU: libnvidia-ml.so.1 was not found");
 }
 
@@ -92,7 +92,7 @@ TEST(MachineDoctor, WithoutOneDnnRunsAreSlow)
     facts.oneDnn.clear();
     const Finding finding = findingOf(facts, "cpu");
     EXPECT_EQ(lacksOf(facts).size(), 1U);
-    EXPECT_EQ(finding.readiness, Readiness::Slow);
+    EXPECT_EQ(finding.readiness, FeatureState::Slow);
     EXPECT_NE(finding.lacks.front().what.find("oneDNN"), std::string::npos);
 }
 
@@ -128,7 +128,7 @@ TEST(MachineDoctor, APluginThatDoesNotLoadIsSaidWithItsReason)
     InstallationFacts facts = whole();
     facts.pluginProblem = "it is of another version";
     const Finding finding = findingOf(facts, "gpu");
-    EXPECT_EQ(finding.readiness, Readiness::Missing);
+    EXPECT_EQ(finding.readiness, FeatureState::Missing);
     EXPECT_NE(finding.lacks.front().what.find("it is of another version"), std::string::npos);
 }
 
