@@ -238,9 +238,8 @@ void MainWindow::fillToolBar()
     labelled(tr("C&luster"), m_cluster);
     labelled(tr("Fr&amework"), new FrameworkChooser(m_workspace, m_toolBar));
     QAction *schedules = labelled(tr("Sched&ule"), m_schedules);
-    m_spareTools.push_back(labelled(tr("Colour &by"), m_colour));
-    m_spareTools.push_back(labelled(tr("Follo&wers"), followersChoice()));
-    m_spareTools.push_back(schedules);
+    QAction *colours = labelled(tr("Colour &by"), m_colour);
+    m_spareTools = {colours, labelled(tr("Follo&wers"), followersChoice()), schedules};
     // A number says the least of what it is: its words go last.
     std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
     m_toolBar->addSeparator();

@@ -378,10 +378,9 @@ void MainWindow::refreshStatusBar()
     for (int part = 0; part < kStatusParts; ++part) {
         QLabel *label = m_status[static_cast<std::size_t>(part)];
         const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
-        const QString escaped = text.toHtmlEscaped();
         label->setText(text.isEmpty() ? text
-                : part == kFreePart   ? QStringLiteral("<a href=\"#\">%1</a>").arg(escaped)
-                : part == kStepPart   ? tr("%1 <a href=\"#\">how good?</a>").arg(escaped)
+                : part == kFreePart   ? QStringLiteral("<a href=\"#\">%1</a>").arg(text.toHtmlEscaped())
+                : part == kStepPart   ? tr("%1 <a href=\"#\">how good?</a>").arg(text.toHtmlEscaped())
                                       : text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
     }
