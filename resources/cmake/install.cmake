@@ -69,6 +69,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(same "(= ${PROJECT_VERSION})")
 
+# Each is told behind the line that describes the project.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME planloom-tools)
 set(CPACK_DEBIAN_TOOLS_DESCRIPTION "Plans of distributed training, from the command line
 Finds, predicts, proves and runs parallelization plans of neural networks,
@@ -76,7 +77,7 @@ without a display. planloom-cli is the command line, planloom-exec the runner.")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS "planloom-cuda ${same}, python3")
 
 set(CPACK_DEBIAN_WINDOW_PACKAGE_NAME planloom)
-set(CPACK_DEBIAN_WINDOW_DESCRIPTION "Designer for parallelization plans of neural networks
+set(CPACK_DEBIAN_WINDOW_DESCRIPTION "The window
 Opens a model, shows its operators and the timeline of every device, and lets
 an expert shape how it is split, placed and ordered.")
 # The plugin of the platform is none of the libraries that the program links.
