@@ -38,7 +38,7 @@ cp "$packages"/*.deb "$root/packages"
 # No variable of this machine but the settings of its network.
 inside()
 {
-    chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 \
+    chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp DEBIAN_FRONTEND=noninteractive LANG=C.UTF-8 \
         ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} bash -euo pipefail -c "$1"
 }
 now() { date +%s.%N; }
@@ -48,25 +48,25 @@ fail() { echo "packages: $*" >&2; exit 1; }
 inside 'apt-get -q update >/dev/null'
 # What has to be there before: a display of one's own, to look at the window as a person does.
 inside 'apt-get -q -y install --no-install-recommends xvfb xauth >/dev/null 2>&1'
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /packages -o -path /var -o -path /tmp -o -path /root \) -prune -o -print | sort >/root/before'
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /packages -o -path /var -o -path /tmp \) -prune -o -print | sort >/tmp/before'
 
 for one in "$packages"/*.deb; do
     echo "$(basename "$one"): $(stat -c %s "$one") bytes, installed $(dpkg-deb -f "$one" Installed-Size) KiB"
 done
 inside 'cd /packages; apt-get -q -y --download-only --no-install-recommends install ./planloom-tools_*.deb ./planloom_*.deb >/dev/null 2>&1'
 start=$(now)
-inside 'cd /packages; apt-get -q -y --no-install-recommends install ./planloom-tools_*.deb ./planloom_*.deb >/root/apt.log 2>&1' ||
-    { tail -n 20 "$root/root/apt.log" >&2; fail "apt did not install them"; }
+inside 'cd /packages; apt-get -q -y --no-install-recommends install ./planloom-tools_*.deb ./planloom_*.deb >/tmp/apt.log 2>&1' ||
+    { tail -n 20 "$root/tmp/apt.log" >&2; fail "apt did not install them"; }
 echo "installed, with what they depend on, once that is downloaded: $(since "$start")"
-inside 'xvfb-run -a -s "-screen 0 1600x1000x24" planloom --sample gpt2 --size 1600x1000 --screenshot /root/first.png'
+inside 'xvfb-run -a -s "-screen 0 1600x1000x24" planloom --sample gpt2 --size 1600x1000 --screenshot /tmp/first.png'
 echo "from package to first picture: $(since "$start")"
 mkdir -p "$(dirname "$picture")"
-cp "$root/root/first.png" "$picture"
+cp "$root/tmp/first.png" "$picture"
 
 model="'zoo:gpt?layers=2&hidden=32&heads=4&seq=16&batch=8&vocab=64'"
 start=$(now)
-inside "cd /root; planloom-cli solve $model --cluster cpu:4 --gallery 3d:dp=2,tp=2 --out plan.json >solve.txt; planloom-cli verify plan.json"
-inside 'cd /root; planloom-cli run plan.json --steps 2 --random-weights 1 --check'
+inside "cd /tmp; planloom-cli solve $model --cluster cpu:4 --gallery 3d:dp=2,tp=2 --out plan.json >solve.txt; planloom-cli verify plan.json"
+inside 'cd /tmp; planloom-cli run plan.json --steps 2 --random-weights 1 --check'
 echo "solve, verify, run with --check: $(since "$start")"
 for program in planloom planloom-cli planloom-exec; do
     said=$(inside "$program --version")
@@ -83,8 +83,8 @@ if ls "$packages"/planloom-cuda_*.deb >/dev/null 2>&1; then
 fi
 
 inside 'apt-get -q -y purge "planloom*" >/dev/null 2>&1; apt-get -q -y autoremove --purge >/dev/null 2>&1'
-left=$(inside 'find / -xdev -name "*planloom*" -not -path "/packages*" -not -path "/root/*" -not -path "/proc/*" -not -path "/tmp/*"')
+left=$(inside 'find / -xdev -name "*planloom*" -not -path "/packages*" -not -path "/proc/*" -not -path "/tmp/*"')
 [[ -z $left ]] || fail "left behind: $left"
-inside 'find / -xdev \( -path /proc -o -path /dev -o -path /packages -o -path /var -o -path /tmp -o -path /root \) -prune -o -print | sort >/root/after; comm -13 /root/before /root/after | grep -v -e "/etc/ld.so.cache" -e "^/usr/share/mime/" -e "__pycache__"' >"$work/left" || true
+inside 'find / -xdev \( -path /proc -o -path /dev -o -path /packages -o -path /var -o -path /tmp \) -prune -o -print | sort >/tmp/after; comm -13 /tmp/before /tmp/after | grep -v -e "/etc/ld.so.cache" -e "^/usr/share/mime/" -e "__pycache__"' >"$work/left" || true
 [[ ! -s $work/left ]] || echo "files that other packages left: $(wc -l <"$work/left"), of them: $(head -n 5 "$work/left" | tr '\n' ' ')"
 echo "removed; nothing of Planloom is left"
