@@ -2,6 +2,7 @@
 
 #include "engine/base/place.h"
 #include "engine/base/words.h"
+#include "engine/terminal/exit_status.h"
 
 #include <nlohmann/json.hpp>
 
@@ -102,7 +103,7 @@ int exitStatusOf(const PlanAnswer &answer)
     const bool several = std::any_of(answer.conflicts.begin(), answer.conflicts.end(),
         [](const RowConflict &conflict) { return conflict.rows.size() > 1; });
     const auto error = answer.firstError();
-    return several || (error && error->code == ErrorCode::Conflict) ? 3 : 2;
+    return several ? kExitConflict : planloom::exitStatusOf(error ? error->code : ErrorCode::InvalidInput);
 }
 
 } // namespace planloom::cli

@@ -14,7 +14,7 @@ void printConflicts(const PlanAnswer &answer);
 /// number of its conflict, its row, what the row becomes, and what the plan would be.
 nlohmann::json conflictsToJson(const PlanAnswer &answer);
 
-/// 3 where rows conflict with one another, else 2.
+/// That of a conflict where several rows don't hold together, else that of the answer's first error.
 int exitStatusOf(const PlanAnswer &answer);
 
 } // namespace planloom::cli
