@@ -74,6 +74,8 @@ struct DeviceModel {
     Sourced
         unfused{}; ///< 1 where every element-wise operator is a launch by itself; 0: those that meet are one.
     std::vector<ComposedOperator> composed{}; ///< Each kind at most once.
+    /// Share of its multiprocessors that is left for what is computed while a collective runs; 0: all.
+    Sourced besideCollectives{};
     /// Bytes of its node's host memory, as many as each of the node's devices can have; 0 where nothing is
     /// known.
     Sourced hostMemory{};

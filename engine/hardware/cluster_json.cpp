@@ -42,6 +42,7 @@ constexpr std::array kDeviceFigures{
     Figure<DeviceModel>{"launchLatency", &DeviceModel::launchLatency, Limit::NonNegative},
     Figure<DeviceModel>{"hostTime", &DeviceModel::hostTime, Limit::Positive, true},
     Figure<DeviceModel>{"unfused", &DeviceModel::unfused, Limit::Share, true},
+    Figure<DeviceModel>{"besideCollectives", &DeviceModel::besideCollectives, Limit::Share, true},
     Figure<DeviceModel>{"hostMemory", &DeviceModel::hostMemory, Limit::Positive, true},
     Figure<DeviceModel>{"hostBandwidth", &DeviceModel::hostBandwidth, Limit::Positive, true},
     Figure<DeviceModel>{"hostLatency", &DeviceModel::hostLatency, Limit::NonNegative, true},

@@ -41,7 +41,20 @@ void setAttention(DeviceModel &device, const Sourced &forward, const Sourced &ba
         format.attention = format.attentionBackward = {};
 }
 
-void apply(const Json &framework, DeviceModel &device, LinkArchitecture architecture)
+/// What kernels of collectives, which hold `channelHolds` multiprocessors for each of their channels, leave.
+Sourced leftBeside(const Sourced &channelHolds, const DeviceModel &device, const Interconnect &links)
+{
+    const double held = channelHolds.value * links.intraChannels.value;
+    if (held <= 0 || held >= device.multiprocessors.value)
+        return {};
+    char words[160];
+    std::snprintf(words, sizeof words,
+        "%g channels of %g multiprocessors each, of %g: ", links.intraChannels.value, channelHolds.value,
+        device.multiprocessors.value);
+    return {1 - held / device.multiprocessors.value, words + channelHolds.source};
+}
+
+void apply(const Json &framework, DeviceModel &device, const Interconnect &links)
 {
     device.hostTime = figureOf(framework, "hostTime");
     device.unfused = figureOf(framework, "unfused");
@@ -52,8 +65,9 @@ void apply(const Json &framework, DeviceModel &device, LinkArchitecture architec
             device.composed.push_back({*kind, figureOf(each, "forward"), figureOf(each, "backward"),
                 figureOf(each, "forwardKernels"), figureOf(each, "backwardKernels")});
     for (const Json &each : framework.value("attention", Json::array()))
-        if (each.at("architecture") == nameOf(architecture))
+        if (each.at("architecture") == nameOf(links.architecture))
             setAttention(device, figureOf(each, "forward"), figureOf(each, "backward"));
+    device.besideCollectives = leftBeside(figureOf(framework, "channelHolds"), device, links);
 }
 
 /// "37.4%"
@@ -112,6 +126,13 @@ std::vector<FrameworkAssumption> assumptionsOfFramework(std::string_view name)
     }
     if (!framework.contains("attention"))
         list.push_back({"attention reaches what timings of its kernels say", {}});
+    const Sourced holds = figureOf(framework, "channelHolds");
+    char held[96];
+    std::snprintf(held, sizeof held,
+        "a channel of a collective holds %g of the multiprocessors of what is computed beside it",
+        holds.value);
+    list.push_back({holds.value > 0 ? held : "collectives slow nothing down that is computed beside them",
+        holds.source});
     return list;
 }
 
@@ -133,9 +154,9 @@ Result<Cluster> withFramework(Cluster cluster, std::string_view name)
                 + "\", which another one would replace only in part",
             "name the cluster without a framework, or take one without \"framework\" in its file",
             "framework:" + std::string(name)};
-    apply(framework, cluster.device, cluster.links.architecture);
+    apply(framework, cluster.device, cluster.links);
     for (DeviceClass &other : cluster.otherClasses)
-        apply(framework, other.device, other.links.architecture);
+        apply(framework, other.device, other.links);
     cluster.framework = std::string(name);
     cluster.name = splitFramework(cluster.name).first + "+" + cluster.framework;
     return cluster;

@@ -26,8 +26,8 @@ struct FrameworkAssumption {
     friend bool operator==(const FrameworkAssumption &, const FrameworkAssumption &) = default;
 };
 
-/// Of launches, element-wise operators, operators of several kernels, and attention by architecture, in this
-/// order; nothing for names that are no framework's.
+/// Of launches, element-wise operators, operators of several kernels, attention by architecture, and what is
+/// computed beside collectives, in this order; nothing for names that are no framework's.
 std::vector<FrameworkAssumption> assumptionsOfFramework(std::string_view name);
 
 /// `cluster` as a framework uses it: how long its host takes to launch a kernel, whether element-wise

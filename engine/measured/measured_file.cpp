@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <optional>
 #include <system_error>
 
@@ -107,6 +109,43 @@ Result<void> addRuns(const json &file, const std::string &name, const char *rows
     return {};
 }
 
+bool isTraceOfPair(const json &file)
+{
+    const json names = memberOf(file, "columns");
+    return memberOf(file, "whole").is_object() && names.is_array() && names.size() > 0 && names[0] == "phase";
+}
+
+/// How many layers ran the pass that phases end with, "(F)": a layer has each phase once.
+double layersOf(const json &rows, std::string_view pass)
+{
+    std::map<std::string, double> counts;
+    double layers = 0;
+    for (const json &row : rows)
+        if (row.is_array() && !row.empty() && row[0].is_string())
+            if (const auto phase = row[0].get<std::string>(); phase.ends_with(pass))
+                layers = std::max(layers, ++counts[phase]);
+    return layers;
+}
+
+Result<MeasuredRun> runOfPair(const json &file, const std::string &name)
+{
+    const json span = memberOf(memberOf(file, "whole"), "span_us");
+    if (!span.is_number())
+        return wrong(name + "/whole/span_us", "expected what the pair took, in microseconds");
+    const json rows = memberOf(file, "rows");
+    const double layers = layersOf(rows, "(F)");
+    if (layers < 1 || layers != layersOf(rows, "(B)"))
+        return wrong(name + "/rows", "expected phases of as many layers forward as backward");
+    RunSurroundings around = surroundingsOf(file);
+    const std::string model = textOf(file, "model");
+    RunValues columns{{"model", model.substr(0, model.find(':'))}, {"layers", layers},
+        {"overlapped_pair", true}, {"step_seconds", span.get<double>() * 1e-6}};
+    // "64 H800 (8 a node ...)"
+    if (const double devices = std::strtod(around.cluster.c_str(), nullptr); devices >= 1)
+        columns.emplace("devices", devices);
+    return MeasuredRun(std::move(columns), {}, std::move(around));
+}
+
 /// Runs of files beside `path` that have recipes and no times.
 std::vector<RunValues> settingsBeside(const std::filesystem::path &path)
 {
@@ -141,6 +180,11 @@ Result<MeasuredFile> readMeasured(std::string_view text, const std::string &name
         return wrong(name, "it has no rows");
     MeasuredFile measured;
     measured.name = name;
+    if (isTraceOfPair(file)) {
+        TRY(MeasuredRun pair, runOfPair(file, name));
+        measured.runs.push_back(std::move(pair));
+        return measured;
+    }
     TRY_VOID(addRuns(file, name, "rows", "columns", false, measured.runs));
     TRY_VOID(addRuns(file, name, "failed", "failed_columns", true, measured.runs));
     return measured;

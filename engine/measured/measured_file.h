@@ -18,6 +18,13 @@ namespace planloom {
 ///
 /// Rows may be objects, too; failed are runs that did not run. A model without sizes in the file is the one
 /// of that name in the zoo.
+///
+/// A file may be the trace of one rank that ran a micro-batch's forward pass beside another one's backward
+/// pass (DualPipe's overlapped pair): its rows are phases, "attn(F)", of "layers" that are all alike, and
+/// `whole.span_us` is what the pair took. That is one run.
+///
+///     {"source": "...", "cluster": "64 H800", "model": "DeepSeek-V3: ...", "fixed": {"sequence": 4096, ...},
+///      "whole": {"span_us": 129012}, "columns": ["phase", ...], "rows": [["attn(F)", ...], ...]}
 struct MeasuredFile {
     std::string name{};
     std::vector<MeasuredRun> runs{}; ///< In the file's order, those that failed at the end.

@@ -6,6 +6,7 @@
 #include "engine/hardware/cluster.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace planloom {
@@ -24,18 +25,25 @@ void append(std::string &spec, const char *name, std::optional<double> value)
 Result<std::string> publishedOf(const MeasuredRun &run)
 {
     const std::string name = lettersOf(run.text("model"));
-    std::string best;
-    for (const ZooFamily &family : zooFamilies())
-        if (!family.builtAs.empty() && family.name.size() > best.size()
+    const ZooFamily *best = nullptr;
+    const std::vector<ZooFamily> &families = zooFamilies();
+    for (const ZooFamily &family : families)
+        if (!family.builtAs.empty() && (!best || family.name.size() > best->name.size())
             && name.starts_with(lettersOf(family.name)))
-            best = family.name;
-    if (best.empty())
+            best = &family;
+    if (!best)
         return Error{ErrorCode::NotSupported,
             "the file has no sizes of model " + run.text("model") + ", and no published model is called so",
             "add its sizes to models", "model"};
-    std::string spec = "zoo:" + best + "?";
+    std::string spec = "zoo:" + best->name + "?";
     append(spec, "seq", run.number("sequence"));
     append(spec, "batch", run.number("global_batch"));
+    if (run.says("overlapped_pair")) { // of layers from the middle, all of which have experts
+        append(spec, "layers", run.number("layers"));
+        for (const ZooParameter &parameter : best->parameters)
+            if (parameter.name == "dense" || parameter.name == "mtp")
+                append(spec, parameter.name.c_str(), 0);
+    }
     return spec;
 }
 
@@ -216,20 +224,64 @@ Result<PlanRequest> requestOf(const MeasuredRun &run)
         overlap.find("tensor-parallel") != std::string::npos && overlap.find("none") == std::string::npos;
     if (run.count("tensor_parallel") > 1 && run.flag("overlap_tensor_parallel").value_or(isOverlapped))
         rows += "overlap tensor\n";
+    if (run.says("overlapped_pair"))
+        rows += "interleave forward with backward at -1\n";
     request.table = TableDocument(rows);
     return request;
 }
 
-Result<PredictedRun> predict(const MeasuredRun &run)
+namespace {
+
+Result<PlanAnswerSnapshot> answerTo(const MeasuredRun &run)
 {
     TRY(const PlanRequest request, requestOf(run));
-    TRY(const PlanAnswerSnapshot answer, planOf(request));
+    TRY(PlanAnswerSnapshot answer, planOf(request));
     if (answer->summary.stepSeconds <= 0)
         return answer->firstError().value_or(Error{ErrorCode::InvalidInput, "no plan", "", ""});
-    PredictedRun prediction{.seconds = answer->summary.stepSeconds};
-    for (const DeviceSummary &device : answer->summary.devices)
+    return answer;
+}
+
+PredictedRun predictionOf(const PlanAnswer &answer)
+{
+    PredictedRun prediction{.seconds = answer.summary.stepSeconds};
+    for (const DeviceSummary &device : answer.summary.devices)
         prediction.peaks.push_back(device.peak.count);
-    prediction.fits = static_cast<double>(answer->summary.largestPeak.count) <= leastMemory(answer->cluster);
+    prediction.fits = static_cast<double>(answer.summary.largestPeak.count) <= leastMemory(answer.cluster);
+    return prediction;
+}
+
+/// What one more micro-batch costs whose forward pass runs beside the backward pass of the one before.
+Result<PredictedRun> predictPair(const MeasuredRun &run)
+{
+    constexpr double kMicroBatches = 4; // so many that there are pairs between the first and the last
+    const double replicas =
+        run.number("expert_parallel").value_or(1) * run.number("data_parallel").value_or(1);
+    const double sequences =
+        std::max(1.0, run.number("tokens_of_a_rank").value_or(1) / run.number("sequence").value_or(1));
+    std::array<double, 2> seconds{};
+    PredictedRun prediction;
+    for (const std::size_t more : {0U, 1U}) {
+        const double microBatches = kMicroBatches + static_cast<double>(more);
+        RunValues columns = run.columns();
+        columns["micro_batch"] = sequences;
+        columns["global_batch"] = microBatches * replicas * sequences;
+        TRY(const PlanAnswerSnapshot answer,
+            answerTo(MeasuredRun(std::move(columns), {}, run.surroundings())));
+        prediction = predictionOf(*answer);
+        seconds[more] = prediction.seconds;
+    }
+    prediction.seconds = seconds[1] - seconds[0];
+    return prediction;
+}
+
+} // namespace
+
+Result<PredictedRun> predict(const MeasuredRun &run)
+{
+    if (run.says("overlapped_pair") && !run.number("global_batch"))
+        return predictPair(run);
+    TRY(const PlanAnswerSnapshot answer, answerTo(run));
+    PredictedRun prediction = predictionOf(*answer);
     if (run.isOfOtherFormat())
         prediction.insteadOf = "fp8 in place of " + run.text("precision");
     return prediction;

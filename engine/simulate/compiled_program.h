@@ -71,6 +71,7 @@ struct CompiledProgram {
     std::unordered_map<std::int32_t, std::int64_t> workspaces{};
     std::vector<std::int64_t> runs{}; ///< By instruction: how often it runs in a step.
     std::array<std::int64_t, kQueueCount> counts{}; ///< Instructions of the unrolled schedule, by queue.
+    double speedBesideCollectives = 1; ///< Of what is computed while a collective runs; at most 1.
 };
 
 /// The place of `slot`, which is not a micro-batch's own, for the update that `microBatch` belongs to.

@@ -1,6 +1,7 @@
 #include "engine/simulate/event_loop.h"
 
 #include "engine/base/ids.h"
+#include "engine/simulate/beside_collectives.h"
 #include "engine/simulate/compute_chain.h"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ struct DeviceState {
     std::int32_t instruction = -1; ///< Index into the compiled instructions; -1 before an entry.
     std::array<std::int64_t, kQueueCount> free{}; ///< By queue: when it is done with what it was given.
     BufferStates buffers{};
+    BesideCollectives collectives{}; ///< Empty where they hold no multiprocessors.
     std::vector<ChainPlace> chainPlaces{}; ///< By instruction; empty without chains.
     bool waiting = false;
     std::int64_t resumeStart = 0; ///< Once what it waited for has happened.
@@ -187,10 +189,22 @@ private:
                     continue;
                 }
                 const bool copies = first && instruction.kind == InstructionKind::Accumulate;
-                finish(c, arrival, copies ? instruction.firstDuration : instruction.duration);
+                finish(c, arrival,
+                    besideCollectives(c, instruction.queue, arrival,
+                        copies ? instruction.firstDuration : instruction.duration));
             }
         }
         return {};
+    }
+
+    /// What an instruction of `duration` takes from `start` on, where collectives hold multiprocessors.
+    std::int64_t besideCollectives(std::int32_t c, QueueKind queue, std::int64_t start, std::int64_t duration)
+    {
+        DeviceState &state = m_states[at(c)];
+        if (state.program->speedBesideCollectives >= 1 || queue != QueueKind::Compute)
+            return duration;
+        state.collectives.forgetBefore(state.free[static_cast<std::size_t>(QueueKind::Compute)]);
+        return state.collectives.stretched(start, duration, state.program->speedBesideCollectives);
     }
 
     /// False, and never again a chain here, if there is none.
@@ -247,7 +261,7 @@ private:
         const ComputeChain &chain = *trace.chains[at(place.chain)];
         std::int64_t &free = state.free[static_cast<std::size_t>(QueueKind::Compute)];
         const auto start = startOf(chain, state.buffers, entry.microBatch, free);
-        if (!start)
+        if (!start || state.collectives.meets(*start, *start + chain.length))
             return false;
         constexpr auto kCompute = static_cast<std::size_t>(QueueKind::Compute);
         trace.queues[kCompute].push_back(
@@ -308,6 +322,8 @@ private:
         const std::int64_t end = start + duration;
         const auto queue = static_cast<std::size_t>(instruction.queue);
         state.free[queue] = end;
+        if (instruction.channel >= 0 && !instruction.paired && program.speedBesideCollectives < 1)
+            state.collectives.add(start, end);
         if (instruction.blocks) {
             std::int64_t &compute = state.free[static_cast<std::size_t>(QueueKind::Compute)];
             compute = std::max(compute, end);

@@ -293,6 +293,16 @@ std::vector<CompiledProgram> programsOf(
     return programs;
 }
 
+/// What is computed beside collectives is slowed down as the devices of `unit` say.
+void slowBesideCollectives(
+    std::vector<CompiledProgram> &programs, const Symmetry &symmetry, const Cluster &unit)
+{
+    for (std::size_t c = 0; c < programs.size(); ++c) {
+        const double share = unit.deviceAt(DeviceId{symmetry.representative[c]}).besideCollectives.value;
+        programs[c].speedBesideCollectives = share > 0 ? share : 1;
+    }
+}
+
 /// All communication in one queue: that of collectives inside blocks.
 void shareOneQueue(std::vector<CompiledProgram> &programs)
 {
@@ -419,6 +429,7 @@ Result<Timeline> simulate(const ExecutionPlan &plan, const Cluster &cluster, con
     const std::vector<CommunicationLoad> loads = known.loads;
     if (options.programs)
         *options.programs = std::make_shared<const KnownPrograms>(std::move(known));
+    slowBesideCollectives(programs, symmetry, unit);
     if (cluster.blockingSends)
         blockOnSends(programs);
     if (cluster.communicationQueues == CommunicationQueues::One)

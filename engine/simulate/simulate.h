@@ -30,6 +30,8 @@ struct SimulateOptions {
 /// instruction starts when it heads its queue, its inputs are there and, for communication, all
 /// members have reached it. Devices whose programs are equal up to renaming are simulated once. What is sent
 /// over the same links at the same time is slowed down, if the costs say what it asks of them (contention.h).
+/// What is computed while a collective runs has the multiprocessors that this leaves
+/// (`DeviceModel::besideCollectives`).
 /// Whether communication waits in several queues or in one says `Cluster::communicationQueues`, whether
 /// sends hold up computation `Cluster::blockingSends`.
 ///

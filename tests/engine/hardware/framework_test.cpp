@@ -52,7 +52,7 @@ TEST(Framework, EveryProfileSaysWhatItIsAndWhereItsFiguresComeFrom)
 TEST(Framework, SaysWhatItTakesForGrantedWithItsSource)
 {
     const auto eager = assumptionsOfFramework("fsdp");
-    ASSERT_EQ(eager.size(), 7U);
+    ASSERT_EQ(eager.size(), 8U);
     EXPECT_EQ(eager[0].words, "a launch takes the host 8 us");
     EXPECT_EQ(eager[1].words, "every element-wise operator is a launch by itself");
     EXPECT_EQ(eager[2].words, "RmsNorm is 8 kernels forward, 14 backward");
@@ -60,10 +60,26 @@ TEST(Framework, SaysWhatItTakesForGrantedWithItsSource)
     for (const FrameworkAssumption &each : eager)
         EXPECT_FALSE(each.source.empty()) << each.words;
     const auto own = assumptionsOfFramework("planloom");
-    ASSERT_EQ(own.size(), 3U);
+    ASSERT_EQ(own.size(), 4U);
     EXPECT_EQ(own[0].words, "the host launches kernels as fast as the device takes them");
     EXPECT_EQ(own[1].words, "element-wise operators that follow one another are one launch");
+    EXPECT_EQ(own[3].words,
+        "a channel of a collective holds 1 of the multiprocessors of what is computed beside it");
     EXPECT_TRUE(assumptionsOfFramework("megatrom").empty());
+}
+
+TEST(Framework, CollectivesLeaveTheMultiprocessorsThatTheirChannelsDoNotHold)
+{
+    Cluster cluster = h100s();
+    const auto trained = withFramework(cluster, "megatron");
+    ASSERT_TRUE(trained);
+    EXPECT_DOUBLE_EQ(trained->device.besideCollectives.value,
+        1 - cluster.links.intraChannels.value / cluster.device.multiprocessors.value);
+    EXPECT_FALSE(trained->device.besideCollectives.source.empty());
+    cluster.device.multiprocessors = {}; // a device of which nobody knows how many it has
+    const auto unknown = withFramework(cluster, "megatron");
+    ASSERT_TRUE(unknown);
+    EXPECT_EQ(unknown->device.besideCollectives.value, 0);
 }
 
 TEST(Framework, WithoutOneNothingChanges)

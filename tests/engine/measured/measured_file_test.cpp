@@ -116,6 +116,40 @@ TEST(MeasuredFile, SettingsBesideItCompleteRunsOfTheSameDegrees)
     EXPECT_EQ(file->runs.front().count("global_batch"), 128); // what the run says of itself goes before
 }
 
+/// One layer of a published mixture, forward beside backward: what is predicted is what the pair adds to a
+/// step, which is less than a whole step and more than nothing.
+TEST(MeasuredFile, ATraceOfOverlappedPassesIsOneRun)
+{
+    const std::string trace = R"json({"source": "a trace", "cluster": "4 H800 (8 a node)",
+        "model": "Mixtral 8x7B: one layer each way", "fixed": {"expert_parallel": 4, "sequence": 128,
+        "tokens_of_a_rank": 128, "precision": "bf16"}, "whole": {"span_us": 2500},
+        "columns": ["phase", "begin_us"], "rows": [["attn(F)", 0], ["mlp(B)", 3], ["mlp(F)", 5],
+        ["attn(B)", 9]]})json";
+    const auto file = readMeasured(trace, "trace.json");
+    ASSERT_TRUE(file) << describe(file.error());
+    ASSERT_EQ(file->runs.size(), 1U);
+    const MeasuredRun &pair = file->runs[0];
+    EXPECT_EQ(pair.text("model"), "Mixtral 8x7B");
+    EXPECT_EQ(pair.count("layers"), 1);
+    EXPECT_EQ(pair.count("devices"), 4);
+    EXPECT_DOUBLE_EQ(pair.seconds().value_or(0), 2.5e-3);
+    const auto predicted = predict(pair);
+    ASSERT_TRUE(predicted) << describe(predicted.error());
+    EXPECT_EQ(predicted->peaks.size(), 4U);
+    RunValues columns = pair.columns();
+    columns["global_batch"] = 4.0;
+    const auto step = predict(MeasuredRun(columns, {}, pair.surroundings()));
+    ASSERT_TRUE(step) << describe(step.error());
+    EXPECT_GT(predicted->seconds, 0);
+    EXPECT_LT(predicted->seconds, step->seconds);
+
+    std::string uneven = trace;
+    uneven.replace(uneven.find("attn(B)"), 7, "mlp(B)"); // twice
+    const auto refused = readMeasured(uneven, "trace.json");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().where, "trace.json/rows");
+}
+
 TEST(MeasuredFile, DamageIsNamedWithItsPlace)
 {
     const std::pair<const char *, const char *> damages[]{{"", "runs.json"}, {"[]", "runs.json"},
