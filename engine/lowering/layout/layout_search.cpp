@@ -1,11 +1,12 @@
-// Dijkstra over the layouts of a group of devices.
+// Dijkstra over the layouts of a group of devices; A* where these are many.
 
 #include "engine/lowering/layout/layout.h"
 
-#include "engine/hardware/full_bucket.h"
 #include "engine/lowering/layout/box_algebra.h"
 #include "engine/lowering/layout/coarse_digits.h"
 #include "engine/lowering/layout/layout_digits.h"
+#include "engine/lowering/layout/path_bound.h"
+#include "engine/lowering/layout/path_costs.h"
 #include "engine/lowering/layout/permutation.h"
 
 #include <algorithm>
@@ -77,18 +78,11 @@ public:
         const Cluster &cluster, const CostModel &costs, std::vector<std::int32_t> radices,
         Combination combination, Launch launch = Launch::Alone)
         : m_whole(whole)
-        , m_elementBytes(sizeOf(dataType))
-        , m_group(group)
-        , m_cluster(cluster)
-        , m_costs(costs)
         , m_radices(std::move(radices))
-        , m_combination(combination)
-        , m_launch(launch)
+        , m_costs(whole, dataType, group, cluster, costs, m_radices, combination, launch)
     {
         for (const DeviceId device : group)
             m_nodesOfGroup.push_back(cluster.nodeOf(device));
-        if (launch == Launch::InBucket)
-            fillBucket(groupShape(cluster, group));
     }
 
     /// Paths to every layout without summands within `bound`; no permutations.
@@ -107,12 +101,12 @@ public:
     /// @param bound  seconds; nothing that takes longer is of interest
     std::optional<LayoutPath> to(const Layout &from, const std::vector<Cell> &wanted, double bound)
     {
-        const Goal goal = goalOf(wanted);
+        const PathGoal goal = goalOf(wanted);
         std::optional<LayoutPath> best;
         m_permutesFrom = &from;
         m_bound = std::min(bound, throughReplicas(from, goal));
-        search(from, [&](const Node &node) {
-            if (best && node.seconds >= best->seconds)
+        const auto visit = [&](const Node &node) {
+            if (best && node.seconds + toGoal(node.layout) >= best->seconds)
                 return false;
             if (node.open || node.layout.mixedSummands || !mayBeLast(node.layout, goal))
                 return true;
@@ -131,20 +125,29 @@ public:
             if (held == wanted)
                 offer(node.seconds, std::nullopt);
             else if (auto local = localHop(held, wanted))
-                offer(node.seconds + copying(goal.elements), std::move(local));
+                offer(node.seconds + m_costs.copying(goal.elements), std::move(local));
             else if (const auto sources = permutationBetween(held, wanted, m_nodesOfGroup)) {
                 const auto messages = messagesOf(*sources);
-                offer(node.seconds + permuting(messages, localElements(node.layout)),
+                offer(node.seconds + m_costs.permuting(messages, localElements(node.layout)),
                     messages.empty()
                         ? std::nullopt
                         : std::optional(Hop{.kind = HopKind::Permute, .sources = *sources, .cells = wanted}));
             }
             return true;
-        });
+        };
+        if (search(from, visit, kMostWithoutBound))
+            return best;
+        const PathBound toTheGoal(from, goal, m_whole, m_radices, m_costs);
+        m_toGoal = &toTheGoal;
+        search(from, visit);
+        m_toGoal = nullptr;
         return best;
     }
 
 private:
+    /// Nodes that Dijkstra's search looks at in less time than it takes to bound what is left of paths.
+    static constexpr std::size_t kMostWithoutBound = 1000;
+
     struct Node {
         Layout layout{};
         /// Only on the way of a Slice that goes on: cutting several digits is one copy, which costs as much
@@ -174,8 +177,18 @@ private:
         return key;
     }
 
-    /// Calls `visit(node)` for every node in the order of its distance until it returns false.
-    template<typename Visit> void search(const Layout &from, Visit visit)
+    /// What a path from `layout` to the goal takes at least.
+    double toGoal(const Layout &layout) const
+    {
+        constexpr double kRounding = 1 - 1e-9; // of sums of the same terms in another order
+        return m_toGoal ? kRounding * m_toGoal->from(layout) : 0;
+    }
+
+    /// Calls `visit(node)` for every node in the order of its distance, and of what is left to the goal where
+    /// that is known, until it returns false.
+    /// @return false where more than `most` nodes would have been visited
+    template<typename Visit>
+    bool search(const Layout &from, Visit visit, std::size_t most = std::numeric_limits<std::size_t>::max())
     {
         struct Entry {
             double seconds = 0;
@@ -188,6 +201,7 @@ private:
         };
         std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
         std::int64_t number = 0;
+        std::size_t visited = 0;
         m_nodes.clear();
         queue.push({0, 0, number, &m_nodes.emplace(keyOf(from, false), Node{.layout = from}).first->second});
         while (!queue.empty()) {
@@ -196,11 +210,14 @@ private:
             if (node.done)
                 continue;
             node.done = true;
+            if (++visited > most)
+                return false;
             if (!visit(node))
                 break;
             const auto reach = [&](const Layout &next, bool open, double cost, std::optional<Hop> hop) {
                 const double total = node.seconds + cost;
-                if (total > m_bound)
+                const double whole = total + toGoal(next);
+                if (whole > m_bound)
                     return;
                 const std::int32_t count = node.hops + (hop ? 1 : 0);
                 const auto [it, fresh] = m_nodes.try_emplace(keyOf(next, open));
@@ -208,11 +225,11 @@ private:
                 if (!fresh && (there.done || std::pair(total, count) >= std::pair(there.seconds, there.hops)))
                     return;
                 there = {next, open, total, count, &node, std::move(hop), false};
-                queue.push({total, count, ++number, &there});
+                queue.push({whole, count, ++number, &there});
             };
             forEachCut(node.layout, [&](const Layout &next) { reach(next, true, 0, std::nullopt); });
             if (node.open) {
-                reach(node.layout, false, copying(localElements(node.layout)),
+                reach(node.layout, false, m_costs.copying(localElements(node.layout)),
                     Hop{.kind = HopKind::Slice, .to = node.layout});
                 continue;
             }
@@ -221,6 +238,7 @@ private:
                 reach(next, false, cost, std::move(hop));
             }
         }
+        return true;
     }
 
     static LayoutPath pathTo(const Node &end)
@@ -234,15 +252,9 @@ private:
     }
 
     /// Of what is wanted: the largest extents, and the number of summands.
-    struct Goal {
-        std::vector<std::int64_t> extents{};
-        std::int64_t elements = 0; ///< Of the largest cell.
-        std::int64_t summands = 1;
-    };
-
-    Goal goalOf(const std::vector<Cell> &wanted) const
+    PathGoal goalOf(const std::vector<Cell> &wanted) const
     {
-        Goal goal;
+        PathGoal goal;
         goal.extents.resize(m_whole.ranges.size(), 0);
         std::set<std::int32_t> summands;
         for (const Cell &cell : wanted) {
@@ -255,29 +267,23 @@ private:
         return goal;
     }
 
-    /// The devices of a group copy at once; they are taken to be like the first.
-    double copying(std::int64_t elements) const
-    {
-        return m_costs.copy(Bytes{elements * m_elementBytes}, m_cluster.classOf(m_group.front()));
-    }
-
     /// What it takes to make everything complete everywhere and keep what is wanted: a bound, for it always
     /// can be done.
-    double throughReplicas(Layout from, const Goal &goal)
+    double throughReplicas(Layout from, const PathGoal &goal)
     {
-        double seconds = copying(goal.elements);
+        double seconds = m_costs.copying(goal.elements);
         if (!from.summandDigits.empty())
-            seconds += collective(CollectiveKind::AllReduce, localElements(from), from.summandDigits);
+            seconds += m_costs.collective(CollectiveKind::AllReduce, localElements(from), from.summandDigits);
         for (Digits &cut : from.dimensionDigits) {
             const Digits moved = std::exchange(cut, {});
             if (!moved.empty())
-                seconds += collective(CollectiveKind::AllGather, localElements(from), moved);
+                seconds += m_costs.collective(CollectiveKind::AllGather, localElements(from), moved);
         }
         return seconds * (1 + 1e-9); // sums of the same terms in another order
     }
 
     /// Everybody holds as much as anybody wants, and no more summands: most layouts are told apart by this.
-    bool mayBeLast(const Layout &layout, const Goal &goal) const
+    bool mayBeLast(const Layout &layout, const PathGoal &goal) const
     {
         if (goal.summands % partsOf(layout.summandDigits, m_radices) != 0)
             return false;
@@ -298,15 +304,6 @@ private:
     bool divides(const Layout &layout, std::size_t dimension) const
     {
         return m_whole.ranges[dimension].size() % partsOf(layout.dimensionDigits[dimension], m_radices) == 0;
-    }
-
-    double permuting(
-        const std::vector<std::pair<std::int32_t, std::int32_t>> &messages, std::int64_t elements) const
-    {
-        return secondsOf(messages, m_group.size(), [&](std::int32_t sender, std::int32_t receiver) {
-            return m_costs.collective(CollectiveKind::SendRecv, Bytes{elements * m_elementBytes},
-                groupShape(m_cluster, {m_group[at(sender)], m_group[at(receiver)]}));
-        });
     }
 
     /// Every replica digit cutting every dimension further.
@@ -352,7 +349,7 @@ private:
             auto sources = permutationBetween(held, cellsUnder(next, m_whole, m_radices), m_nodesOfGroup);
             if (!sources)
                 return;
-            const double seconds = permuting(messagesOf(*sources), localElements(layout));
+            const double seconds = m_costs.permuting(messagesOf(*sources), localElements(layout));
             hops.emplace_back(
                 Hop{.kind = HopKind::Permute, .sources = *std::move(sources), .to = std::move(next)},
                 seconds);
@@ -373,67 +370,6 @@ private:
         return hops;
     }
 
-    /// A bucket is just full (`isFullBucket`). Each further hop takes its latency again, of which a message
-    /// has its share.
-    void fillBucket(GroupShape group)
-    {
-        const auto seconds = [&](std::int64_t bytes) {
-            return m_costs.collective(CollectiveKind::AllReduce, Bytes{bytes}, group);
-        };
-        const double latency = seconds(1);
-        const std::int64_t bytes = elementCount(shapeOf(m_whole)) * m_elementBytes;
-        std::int64_t bucket = std::int64_t{1} << 16;
-        while (bucket < bytes || (latency > 0 && !isFullBucket(latency, seconds(bucket))))
-            bucket *= 2;
-        m_ofBucket = static_cast<double>(bytes) / static_cast<double>(bucket);
-        m_hopSeconds = latency * m_ofBucket;
-    }
-
-    /// A message's share of what its bucket takes.
-    double inBucket(CollectiveKind kind, std::int64_t bytes, GroupShape shape) const
-    {
-        const Bytes all{std::llround(static_cast<double>(bytes) / m_ofBucket)};
-        return m_ofBucket * alone(kind, all, shape);
-    }
-
-    double alone(CollectiveKind kind, Bytes bytes, GroupShape shape) const
-    {
-        const bool reduces = kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-        return reduces ? reductionSeconds(m_costs, kind, bytes, shape, m_combination)
-                       : m_costs.collective(kind, bytes, shape);
-    }
-
-    double collective(CollectiveKind kind, std::int64_t elements, const Digits &digits)
-    {
-        std::string key(digits.begin(), digits.end());
-        key += static_cast<char>(kind);
-        key.append(
-            reinterpret_cast<const char *>(&elements), sizeof elements); // its bytes, to be told apart by
-        if (const auto it = m_seconds.find(key); it != m_seconds.end())
-            return it->second;
-        double worst = 0;
-        std::vector<std::vector<std::int32_t>> distinct; // groups that look alike to the links cost the same
-        for (const auto &positions : subgroupsOf(digits, m_radices)) {
-            std::vector<DeviceId> members;
-            for (const std::int32_t position : positions)
-                members.push_back(m_group[at(position)]);
-            std::vector<std::int32_t> nodes =
-                topologyOf(m_cluster, members, m_cluster.nodeOf(members.front()));
-            std::sort(nodes.begin(), nodes.end());
-            if (std::find(distinct.begin(), distinct.end(), nodes) != distinct.end())
-                continue;
-            distinct.push_back(nodes);
-            const Bytes bytes{elements * m_elementBytes};
-            const GroupShape shape = groupShape(m_cluster, members);
-            // In a bucket more than what a smaller group could save by its latency.
-            worst = std::max(worst,
-                m_launch == Launch::InBucket ? inBucket(kind, bytes.count, shape) + m_hopSeconds
-                                             : alone(kind, bytes, shape));
-        }
-        m_seconds.emplace(std::move(key), worst);
-        return worst;
-    }
-
     std::vector<std::pair<Hop, double>> hopsFrom(const Layout &layout)
     {
         std::vector<std::pair<Hop, double>> hops;
@@ -451,7 +387,7 @@ private:
                     .dimension = static_cast<std::int8_t>(i),
                     .to = next};
                 const double seconds =
-                    collective(CollectiveKind::AllGather, local * partsOf(moved, m_radices), moved);
+                    m_costs.collective(CollectiveKind::AllGather, local * partsOf(moved, m_radices), moved);
                 hops.emplace_back(std::move(gather), seconds);
                 for (std::size_t j = 0; j < rank; ++j) {
                     if (j == i)
@@ -467,7 +403,7 @@ private:
                         .gatherDimension = static_cast<std::int8_t>(i),
                         .to = std::move(exchanged)};
                     hops.emplace_back(
-                        std::move(exchange), collective(CollectiveKind::AllToAll, local, moved));
+                        std::move(exchange), m_costs.collective(CollectiveKind::AllToAll, local, moved));
                 }
             }
         }
@@ -484,7 +420,7 @@ private:
             for (std::size_t s = 0; s < summands.size(); ++s)
                 (subset >> s & 1u ? moved : next.summandDigits).push_back(summands[s]);
             hops.emplace_back(Hop{.kind = HopKind::AllReduce, .digits = moved, .to = next},
-                collective(CollectiveKind::AllReduce, local, moved));
+                m_costs.collective(CollectiveKind::AllReduce, local, moved));
             for (std::size_t i = 0; i < rank; ++i) {
                 // The order of the digits decides who gets which chunk.
                 Digits order = moved;
@@ -498,7 +434,7 @@ private:
                                           .digits = order,
                                           .dimension = static_cast<std::int8_t>(i),
                                           .to = std::move(scattered)},
-                        collective(CollectiveKind::ReduceScatter, local, order));
+                        m_costs.collective(CollectiveKind::ReduceScatter, local, order));
                 } while (nextOrder(order, m_radices.size() <= kMostPermutedDigits));
             }
         }
@@ -509,20 +445,13 @@ private:
     }
 
     const IndexMask &m_whole;
-    std::int64_t m_elementBytes;
-    const std::vector<DeviceId> &m_group;
-    const Cluster &m_cluster;
-    const CostModel &m_costs;
     std::vector<std::int32_t> m_radices;
-    Combination m_combination; ///< Of summands.
-    Launch m_launch;
-    double m_ofBucket = 1; ///< Which part of its bucket the tensor is.
-    double m_hopSeconds = 0; ///< That every collective in a bucket costs beside its share.
+    PathCosts m_costs;
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
     double m_bound = kNoBound; ///< Nothing dearer is of interest.
+    const PathBound *m_toGoal = nullptr; ///< Null while nothing is known of what is left of a path.
     std::unordered_map<std::string, Node> m_nodes{};
-    std::unordered_map<std::string, double> m_seconds{}; ///< By digits, kind and elements.
 };
 
 } // namespace

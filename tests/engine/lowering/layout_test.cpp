@@ -1,4 +1,5 @@
 #include "engine/lowering/layout/layout.h"
+#include "engine/lowering/layout/path_bound.h"
 
 #include <gtest/gtest.h>
 
@@ -326,6 +327,85 @@ TEST(CheapestPath, OfABucketHasFewHops)
     ASSERT_TRUE(path);
     ASSERT_EQ(path->hops.size(), 1u);
     EXPECT_EQ(path->hops.front().kind, HopKind::AllReduce);
+}
+
+/// What A* goes by: no path is cheaper than its bound says, wherever on it one stands, and a single
+/// collective is bounded by what it takes.
+TEST(PathBound, NoPathIsCheaper)
+{
+    const auto cluster = clusterNamed("dgx-h100:16");
+    ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
+    std::mt19937 random(11);
+    int tight = 0;
+    int paths = 0;
+    for (int i = 0; i < 300; ++i) {
+        const std::int32_t n = std::vector<std::int32_t>{4, 6, 8, 12, 16}[static_cast<std::size_t>(i) % 5];
+        const auto radices = radicesOf(n);
+        const Shape shape{1 << 6, 48 << 4};
+        const IndexMask whole = boxOfShape(shape);
+        const std::vector<DeviceId> group = groupOf(n);
+        const Layout from = randomLayout(shape, radices, true, random);
+        const Layout to = randomLayout(shape, radices, false, random);
+        const auto path = cheapestPath(from, to, whole, DataType::Float32, group, *cluster, costs);
+        ASSERT_TRUE(path);
+        PathCosts seconds(
+            whole, DataType::Float32, group, *cluster, costs, radices, Combination::Sum, Launch::Alone);
+        PathGoal goal;
+        goal.elements = 1;
+        for (std::size_t d = 0; d < shape.size(); ++d) {
+            goal.extents.push_back(shape[d] / partsOf(to.dimensionDigits[d], radices));
+            goal.elements *= goal.extents.back();
+        }
+        const PathBound bound(from, goal, whole, radices, seconds);
+        double left = path->seconds;
+        EXPECT_LE(bound.from(from), left * (1 + 1e-9)) << "case " << i;
+        tight += bound.from(from) > 0 && bound.from(from) > 0.999 * left ? 1 : 0;
+        ++paths;
+        Layout at = from;
+        for (const Hop &hop : path->hops) { // and from one to the next it falls by no more than the hop takes
+            if (!hop.cells.empty() || hop.kind == HopKind::Slice || hop.kind == HopKind::Permute)
+                break;
+            const std::int64_t parts = partsOf(hop.digits, radices);
+            std::int64_t elements = 1;
+            for (std::size_t d = 0; d < shape.size(); ++d)
+                elements *= shape[d] / partsOf(at.dimensionDigits[d], radices);
+            const CollectiveKind kind = hop.kind == HopKind::AllGather ? CollectiveKind::AllGather
+                : hop.kind == HopKind::AllToAll                        ? CollectiveKind::AllToAll
+                : hop.kind == HopKind::AllReduce                       ? CollectiveKind::AllReduce
+                                                                       : CollectiveKind::ReduceScatter;
+            const double takes = seconds.collective(
+                kind, kind == CollectiveKind::AllGather ? elements * parts : elements, hop.digits);
+            EXPECT_LE(bound.from(at), (takes + bound.from(hop.to)) * (1 + 1e-9)) << "case " << i;
+            at = hop.to;
+        }
+    }
+    EXPECT_GT(tight, paths / 4);
+}
+
+/// A gather that many replicas stand beside: tens of thousands of layouts are no dearer.
+TEST(PathBound, LeadsThroughLargeGroups)
+{
+    const auto cluster = clusterNamed("dgx-h100:128");
+    ASSERT_TRUE(cluster);
+    const CostModel costs = costModelOf(*cluster);
+    const auto radices = radicesOf(128);
+    const IndexMask whole = boxOfShape({4096, 4096});
+    const auto group = groupOf(128);
+    const Layout from{{}, {{}, {0, 2, 5}}};
+    const Layout to{{}, {{}, {}}};
+    const auto path = cheapestPath(from, to, whole, DataType::BFloat16, group, *cluster, costs);
+    ASSERT_TRUE(path);
+    std::int64_t gathered = 1;
+    for (const Hop &hop : path->hops) { // between nodes, and then inside them
+        EXPECT_EQ(hop.kind, HopKind::AllGather);
+        gathered *= partsOf(hop.digits, radices);
+    }
+    EXPECT_EQ(gathered, 8);
+    PathCosts seconds(
+        whole, DataType::BFloat16, group, *cluster, costs, radices, Combination::Sum, Launch::Alone);
+    EXPECT_LE(
+        path->seconds, seconds.collective(CollectiveKind::AllGather, std::int64_t{4096} * 4096, {0, 2, 5}));
 }
 
 } // namespace
