@@ -314,6 +314,12 @@ std::vector<Selector> placeExperts(const SelectorIndex &index, const std::string
 
 } // namespace
 
+bool hasExperts(const Model &model)
+{
+    ExpertFinder finder(model);
+    return !finder.joint().empty() || !finder.separate().empty();
+}
+
 Result<void> appendExpertParallel(
     const Model &model, const std::string &axis, std::int32_t parts, ConstraintTable &table)
 {

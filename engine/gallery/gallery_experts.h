@@ -9,6 +9,9 @@
 
 namespace planloom {
 
+/// Whether the model has experts as below. O(graph)
+bool hasExperts(const Model &model);
+
 /// Appends to `table` (which has the mesh, with axis `axis` of size `parts`) the rows of expert parallelism:
 /// experts lie spread over the axis, and all else is split along the batch over it, so that rows go to
 /// their experts' devices and come back (all-to-all).

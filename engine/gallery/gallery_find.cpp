@@ -6,7 +6,7 @@
 #include "engine/gallery/gallery_pipeline.h"
 #include "engine/gallery/gallery_rows.h"
 #include "engine/gallery/gallery_tensor_parallel.h"
-#include "engine/gallery/recomputed_modules.h"
+#include "engine/gallery/layer_modules.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/table/kinds/order/schedule.h"
 #include "engine/table/layer_layout.h"
@@ -234,17 +234,22 @@ std::vector<OperatorId> membersOf(const FoundSet &set, const Model &model)
 Result<FindLine> readFindLine(std::string_view text)
 {
     const std::string advice = "pairs, sequence between pairs, experts, stages, stages both ways or passes, "
-                               "and: over AXIS; or recomputation";
+                               "and: over AXIS; or recomputation, offloading";
     using Kind = FindLine::Kind;
     FindLine line;
-    if (text.starts_with("recomputation")) {
-        constexpr std::string_view kOf = "recomputation of ";
-        line.kind = Kind::Recomputation;
-        if (text.starts_with(kOf))
-            line.modules = text.substr(kOf.size());
+    for (const auto &[word, kind] : {std::pair{std::string_view("recomputation"), Kind::Recomputation},
+             {"offloading", Kind::Offloading}}) {
+        if (!text.starts_with(word))
+            continue;
+        line.kind = kind;
+        if (text == word)
+            return line;
+        const std::string_view rest = text.substr(word.size());
+        if (constexpr std::string_view kOf = " of "; rest.starts_with(kOf))
+            line.modules = rest.substr(kOf.size());
         if (!line.modules.empty() && line.modules != "full")
-            TRY_VOID(readRecomputedModules(line.modules));
-        if (text == "recomputation" || !line.modules.empty())
+            TRY_VOID(readLayerModules(line.modules));
+        if (!line.modules.empty())
             return line;
     }
     bool known = false;
@@ -331,7 +336,7 @@ Result<std::string> valueOf(const GalleryParameter &parameter, std::string_view 
         return std::string(text);
     case Kind::Modules:
         if (text != kNoneWord && text != "full")
-            TRY_VOID(readRecomputedModules(text));
+            TRY_VOID(readLayerModules(text));
         return std::string(text);
     case Kind::Layers: {
         auto row = parseRow("stage layer:" + std::string(text) + " : 0");
@@ -443,6 +448,16 @@ Result<void> appendFound(const FindLine &line, const FindSetting &setting, Const
     case Kind::Recomputation: {
         const bool all = line.modules.empty() || line.modules == "full";
         TRY(ConstraintTable rows, all ? recomputeRows(model) : recomputedModuleRows(model, line.modules));
+        std::move(rows.rows.begin(), rows.rows.end(), std::back_inserter(table.rows));
+        return {};
+    }
+    case Kind::Offloading: {
+        if (line.modules.empty() || line.modules == "full") {
+            table.rows.push_back(
+                templateRow(Selector{.kind = SelectorKind::All}, OffloadRule{OffloadedKind::Activations}));
+            return {};
+        }
+        TRY(ConstraintTable rows, offloadedModuleRows(model, line.modules));
         std::move(rows.rows.begin(), rows.rows.end(), std::back_inserter(table.rows));
         return {};
     }

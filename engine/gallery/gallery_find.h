@@ -29,13 +29,22 @@ std::vector<OperatorId> membersOf(const FoundSet &set, const Model &model);
 
 /// A line that begins with `find`.
 struct FindLine {
-    enum class Kind : std::uint8_t { Pairs, BetweenPairs, Experts, Stages, BothWays, Passes, Recomputation };
+    enum class Kind : std::uint8_t {
+        Pairs,
+        BetweenPairs,
+        Experts,
+        Stages,
+        BothWays,
+        Passes,
+        Recomputation,
+        Offloading
+    };
     Kind kind = Kind::Pairs;
-    std::string axis{}; ///< Empty of Recomputation.
+    std::string axis{}; ///< Empty of Recomputation and Offloading.
     Selector among{}; ///< Of Stages: whose operators have stages.
     std::int32_t times = 1; ///< Of Stages: on each rank.
     bool waves = false; ///< Of Stages: down the ranks and up again (`runsInWaves`), else dealt out in turn.
-    std::string modules{}; ///< Of Recomputation: those of `recomputedModuleRows`, or "full"; empty: all.
+    std::string modules{}; ///< Of Recomputation and Offloading: `readLayerModules`, or "full"; empty: all.
     bool versions = false; ///< Of Stages: each keeps as many versions of its weights as it has micro-batches.
     friend bool operator==(const FindLine &, const FindLine &) = default;
 };

@@ -418,6 +418,31 @@ TEST(Gallery, RecomputationIsSaidByTheModulesOfTrainers)
     EXPECT_NE(wrong.error().message.find("found 'heads'"), std::string::npos) << describe(wrong.error());
 }
 
+TEST(Gallery, OffloadingIsSaidByTheSameModules)
+{
+    using Names = std::set<std::string>;
+    const auto gpt = zooTraining("zoo:gpt?layers=2&hidden=16&heads=2&seq=8&vocab=24&batch=4");
+    const auto offloadedIn = [&](const std::string &spec, const std::string &layer) {
+        const Plan plan = galleryPlan(gpt, spec, 1);
+        Names names;
+        for (std::size_t i = 0; plan.graph && i < plan.decisions.size(); ++i)
+            if (const std::string &name = plan.graph->operators[i].name;
+                plan.decisions[i].offloaded && name.starts_with(layer))
+                names.insert(name.substr(layer.size()));
+        return names;
+    };
+    EXPECT_EQ(offloadedIn("3d:offload=core_attn", "h.1."), (Names{"attn.attention"}));
+    EXPECT_EQ(
+        offloadedIn("3d:offload=layernorm+core_attn", "h.0."), (Names{"attn.attention", "ln_1", "ln_2"}));
+    EXPECT_GT(offloadedIn("3d:offload=full", "h.0.").size(), 10U);
+    EXPECT_TRUE(offloadedIn("3d", "h.").empty());
+    const auto none = galleryTable("3d:offload=moe_act", gpt, 1);
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message.find("no layer of the model has what moe_act names"), std::string::npos)
+        << describe(none.error());
+    EXPECT_FALSE(galleryTable("3d:offload=everything", gpt, 1));
+}
+
 /// Weights of two dimensions and more that every device of the axis "tp" holds whole, by name.
 std::set<std::string> matricesLeftWhole(const Plan &plan)
 {

@@ -10,7 +10,8 @@
 
 namespace planloom {
 
-/// Splits what trainers write behind Megatron-LM's `--recompute-modules`, joined by '+', ',' or spaces:
+/// Splits the names of modules that trainers write behind Megatron-LM's `--recompute-modules` and
+/// `--offload-modules`, joined by '+', ',' or spaces:
 ///
 ///     core_attn         attention between its projections
 ///     mla_up_proj       products that make heads of what is compressed (DeepSeek-V2, arXiv:2405.04434), and
@@ -22,12 +23,16 @@ namespace planloom {
 ///     shared_experts    feed-forward parts beside experts
 ///
 /// @return InvalidInput for another word, or none
-Result<std::vector<std::string>> readRecomputedModules(std::string_view text);
+Result<std::vector<std::string>> readLayerModules(std::string_view text);
 
 /// Rows that recompute such modules in all layers, found by what operators do and what dimensions mean, not
 /// by names. What several words name belongs to the widest.
-/// @param words  that `readRecomputedModules` reads
+/// @param words  that `readLayerModules` reads
 /// @return InvalidInput where no layer has such a module
 Result<ConstraintTable> recomputedModuleRows(const Model &model, std::string_view words);
+
+/// Rows by which what such modules make waits in host memory for the backward pass, found alike.
+/// @return as `recomputedModuleRows`
+Result<ConstraintTable> offloadedModuleRows(const Model &model, std::string_view words);
 
 } // namespace planloom

@@ -1,4 +1,4 @@
-#include "engine/gallery/recomputed_modules.h"
+#include "engine/gallery/layer_modules.h"
 
 #include "engine/gallery/gallery_rows.h"
 #include "engine/graph/operators/catalogue.h"
@@ -18,7 +18,7 @@ constexpr std::size_t kMostBetween = 16; ///< Operators between two products of 
 
 Error wrongModules(std::string message, std::string advice = {})
 {
-    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), "recompute"};
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), "modules"};
 }
 
 std::string knownWords()
@@ -194,7 +194,7 @@ bool LayerParts::isOf(OperatorId id, std::string_view word) const
 
 } // namespace
 
-Result<std::vector<std::string>> readRecomputedModules(std::string_view text)
+Result<std::vector<std::string>> readLayerModules(std::string_view text)
 {
     std::vector<std::string> words;
     while (!text.empty()) {
@@ -205,19 +205,24 @@ Result<std::vector<std::string>> readRecomputedModules(std::string_view text)
             continue;
         if (std::find(kWords.begin(), kWords.end(), word) == kWords.end())
             return wrongModules(
-                "expected a module to recompute, found '" + std::string(word.substr(0, 40)) + "'",
+                "expected a module of layers, found '" + std::string(word.substr(0, 40)) + "'",
                 "none, full, or some of " + knownWords() + ", joined by +");
         if (std::find(words.begin(), words.end(), word) == words.end())
             words.emplace_back(word);
     }
     if (words.empty())
-        return wrongModules("expected modules to recompute, found nothing", knownWords());
+        return wrongModules("expected modules of layers, found nothing", knownWords());
     return words;
 }
 
-Result<ConstraintTable> recomputedModuleRows(const Model &model, std::string_view text)
+namespace {
+
+/// A row for each word, of what no word before it has.
+/// @param ruleOf  (word) -> the row's rule
+template<typename RuleOf>
+Result<ConstraintTable> moduleRows(const Model &model, std::string_view text, RuleOf ruleOf)
 {
-    TRY(const auto words, readRecomputedModules(text));
+    TRY(const auto words, readLayerModules(text));
     const SelectorIndex &index = *model.index;
     const LayerParts parts(index);
     std::vector<bool> isTaken(index.forwardCount(), false);
@@ -238,15 +243,28 @@ Result<ConstraintTable> recomputedModuleRows(const Model &model, std::string_vie
         }
         if (!any)
             return wrongModules("no layer of the model has what " + std::string(word) + " names",
-                "leave it out, or write a row: recompute SELECTOR per layer");
+                "leave it out, or write a row that selects what is meant");
         if (members.empty())
             continue;
-        // Normalisations lie at both ends of a layer: together, one would wait for the other.
-        const RecomputePer per = word == "layernorm" ? RecomputePer::Operator : RecomputePer::Layer;
         table.rows.push_back(
-            templateRow(selectAny(selectorsByName(index, members)), RecomputeRule{per}, std::string(word)));
+            templateRow(selectAny(selectorsByName(index, members)), ruleOf(word), std::string(word)));
     }
     return table;
+}
+
+} // namespace
+
+Result<ConstraintTable> recomputedModuleRows(const Model &model, std::string_view text)
+{
+    return moduleRows(model, text, [](std::string_view word) {
+        // Normalisations lie at both ends of a layer: together, one would wait for the other.
+        return RecomputeRule{word == "layernorm" ? RecomputePer::Operator : RecomputePer::Layer};
+    });
+}
+
+Result<ConstraintTable> offloadedModuleRows(const Model &model, std::string_view text)
+{
+    return moduleRows(model, text, [](std::string_view) { return OffloadRule{OffloadedKind::Activations}; });
 }
 
 } // namespace planloom
