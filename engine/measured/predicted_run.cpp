@@ -4,6 +4,7 @@
 #include "engine/frontend/zoo/zoo.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/hardware/cluster.h"
+#include "engine/hardware/framework.h"
 
 #include <algorithm>
 #include <array>
@@ -199,6 +200,13 @@ Result<std::string> galleryOf(const MeasuredRun &run, const Model &model)
 
 } // namespace
 
+RunLikeness likenessOf(const OpenedModel &model, const Cluster &cluster)
+{
+    const std::string word = splitFramework(cluster.name).first; // "dgx-h100:64"
+    return {static_cast<double>(model.parameters), model.hasExperts, word.substr(0, word.rfind(':')),
+        cluster.deviceCount, cluster.framework};
+}
+
 Result<PlanRequest> requestOf(const MeasuredRun &run)
 {
     const auto profile = profileOfDevice(run.device());
@@ -247,6 +255,7 @@ PredictedRun predictionOf(const PlanAnswer &answer)
     for (const DeviceSummary &device : answer.summary.devices)
         prediction.peaks.push_back(device.peak.count);
     prediction.fits = static_cast<double>(answer.summary.largestPeak.count) <= leastMemory(answer.cluster);
+    prediction.like = likenessOf(*answer.model, answer.cluster);
     return prediction;
 }
 

@@ -54,6 +54,9 @@ json lineOf(const std::string &file, std::size_t number, const MeasuredRun &run)
     line["predicted_peak_bytes"] = *std::max_element(prediction->peaks.begin(), prediction->peaks.end());
     line["predicted_peak_bytes_of_ranks"] = prediction->peaks;
     line["predicted_fits"] = prediction->fits;
+    line["profile"] = prediction->like.profile;
+    line["parameters"] = prediction->like.parameters;
+    line["mixture"] = prediction->like.isMixture ? 1 : 0;
     if (!prediction->insteadOf.empty())
         line["as"] = prediction->insteadOf;
     return line;

@@ -1,9 +1,7 @@
 #include "widgets/accuracy/accuracy_dialog.h"
 
 #include <QtConcurrent/QtConcurrentRun>
-#include <QtCore/QDir>
 #include <QtCore/QEvent>
-#include <QtCore/QFile>
 #include <QtGui/QScreen>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDialogButtonBox>
@@ -16,6 +14,7 @@
 #include <QtWidgets/QVBoxLayout>
 
 #include "engine/base/units.h"
+#include "widgets/accuracy/nearest_runs.h"
 #include "widgets/accuracy/scatter_chart.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
@@ -23,9 +22,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace planloom {
@@ -48,10 +45,8 @@ std::optional<RunPoint> pointOf(const MeasuredRow &row, ScatterUnit unit)
     if (!error || *predicted <= 0)
         return std::nullopt;
     RunPoint point{*measured, *predicted, 0, 0, {}};
-    point.words = AccuracyDialog::tr("%1, %2 × %3: predicted %4, measured %5 (%6%)")
-                      .arg(toQString(row.model))
-                      .arg(row.devices)
-                      .arg(toQString(row.device), figureWords(*predicted, unit), figureWords(*measured, unit))
+    point.words = AccuracyDialog::tr("%1: predicted %2, measured %3 (%4%)")
+                      .arg(nameOfRun(row), figureWords(*predicted, unit), figureWords(*measured, unit))
                       .arg(100 * *error, 0, 'f', 1);
     return point;
 }
@@ -140,27 +135,6 @@ QWidget *AccuracyDialog::newChart()
     connect(m_figure, &QComboBox::activated, this, &AccuracyDialog::showPoints);
     connect(m_chart, &ScatterChart::picked, this, &AccuracyDialog::pick);
     return side;
-}
-
-/// On a worker.
-AccuracyDialog::Rows AccuracyDialog::rowsOfFolder(const QString &folder)
-{
-    std::vector<MeasuredRow> all;
-    for (const QFileInfo &info :
-        QDir(folder).entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Name)) {
-        QFile file(info.filePath());
-        if (!file.open(QIODevice::ReadOnly))
-            return Error{ErrorCode::Io, "the file could not be read: " + file.errorString().toStdString(), {},
-                info.filePath().toStdString()};
-        auto rows = measuredRows(file.readAll().toStdString());
-        if (!rows) {
-            Error error = std::move(rows).error();
-            error.where = info.filePath().toStdString() + "#" + error.where;
-            return error;
-        }
-        std::move(rows->begin(), rows->end(), std::back_inserter(all));
-    }
-    return all;
 }
 
 void AccuracyDialog::takeRows()

@@ -40,7 +40,6 @@ protected:
 private:
     using Rows = Result<std::vector<MeasuredRow>>;
 
-    static Rows rowsOfFolder(const QString &folder);
     QWidget *newTable();
     QWidget *newChart();
     void takeRows();

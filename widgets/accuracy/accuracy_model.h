@@ -3,7 +3,7 @@
 #include <QtCore/QAbstractItemModel>
 #include <QtGui/QColor>
 
-#include "widgets/accuracy/measured_rows.h"
+#include "engine/measured/measured_rows.h"
 
 #include <optional>
 #include <vector>

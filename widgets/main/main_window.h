@@ -13,9 +13,9 @@
 #include "widgets/main/drop_reader.h"
 #include "widgets/main/gallery_preview.h"
 #include "widgets/main/limit_ways.h"
-#include "widgets/main/pill_state.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
+#include "widgets/status/pill_state.h"
 #include "widgets/timeline/timeline_view.h"
 
 #include <functional>

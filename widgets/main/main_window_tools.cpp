@@ -15,9 +15,9 @@
 #include "widgets/common/themed_icon.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
-#include "widgets/main/status_pill.h"
 #include "widgets/main/tool_keys.h"
 #include "widgets/schedule/schedule_chooser.h"
+#include "widgets/status/status_pill.h"
 #include "widgets/target/cluster_chooser.h"
 #include "widgets/target/framework_chooser.h"
 

@@ -28,12 +28,12 @@
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/outline_panel.h"
-#include "widgets/main/pill_state.h"
 #include "widgets/main/problems_panel.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/start_page.h"
-#include "widgets/main/status_pill.h"
 #include "widgets/schedule/schedule_chooser.h"
+#include "widgets/status/pill_state.h"
+#include "widgets/status/status_pill.h"
 
 #include <algorithm>
 #include <array>
@@ -380,8 +380,9 @@ void MainWindow::refreshStatusBar()
         const QString text = statusText(m_workspace, m_facts, static_cast<StatusPart>(part));
         label->setText(text.isEmpty() ? text
                 : part == kFreePart   ? QStringLiteral("<a href=\"#\">%1</a>").arg(text.toHtmlEscaped())
-                : part == kStepPart   ? tr("%1 <a href=\"#\">how good?</a>").arg(text.toHtmlEscaped())
-                                      : text);
+                : part == kStepPart
+                ? tr("%1 <a href=\"#\">%2</a>").arg(text.toHtmlEscaped(), likeRunsText(m_workspace))
+                : text);
         label->setToolTip(statusTipOf(m_workspace, static_cast<StatusPart>(part)));
     }
     fitStatusBar();

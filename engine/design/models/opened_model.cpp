@@ -6,6 +6,7 @@
 #include "engine/frontend/import_model.h"
 #include "engine/frontend/training/training.h"
 #include "engine/frontend/zoo/zoo.h"
+#include "engine/gallery/gallery_experts.h"
 
 #include <filesystem>
 #include <utility>
@@ -137,6 +138,7 @@ Result<ModelSnapshot> openModel(const ModelSource &source, std::stop_token stop,
     if (stop.stop_requested())
         return cancelled();
     static_cast<Model &>(model) = Model(std::move(graph));
+    model.hasExperts = !model.planProblem && hasExperts(model);
     static_cast<void>(model.index->dimensions()); // found here, where nobody waits for it at the next frame
     return std::make_shared<const OpenedModel>(std::move(model));
 }

@@ -35,6 +35,7 @@ struct OpenedModel : Model {
     std::map<std::string, std::string> operatorTexts{};
     std::int64_t forwardOperators = 0;
     std::int64_t parameters = 0; ///< Elements of all weights.
+    bool hasExperts = false; ///< It is a mixture of experts, which `appendExpertParallel` spreads.
     std::string remark{}; ///< Why it has no training step; empty if it has, or if none is wanted.
     /// The model has a loss, but no training step can be made of it (an operator without a gradient). It is
     /// open all the same, as its forward pass: see `requireTrainingStep`.

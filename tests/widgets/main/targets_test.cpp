@@ -14,7 +14,7 @@
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/pill_state.h"
+#include "widgets/status/pill_state.h"
 #include "widgets/target/cluster_chooser.h"
 #include "widgets/target/framework_chooser.h"
 #include "widgets/target/measurements_dialog.h"

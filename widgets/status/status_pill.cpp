@@ -1,4 +1,4 @@
-#include "widgets/main/status_pill.h"
+#include "widgets/status/status_pill.h"
 
 #include <QtGui/QPainter>
 

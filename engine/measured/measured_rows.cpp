@@ -1,4 +1,4 @@
-#include "widgets/accuracy/measured_rows.h"
+#include "engine/measured/measured_rows.h"
 
 #include <nlohmann/json.hpp>
 
@@ -55,6 +55,37 @@ private:
     std::size_t m_number;
 };
 
+Result<std::string> degreesOf(const RowReader &reader)
+{
+    std::string words;
+    for (const auto &[name, word] : {std::pair("tensor_parallel", "tp"), std::pair("pipeline_parallel", "pp"),
+             std::pair("context_parallel", "cp"), std::pair("expert_parallel", "ep")}) {
+        TRY(const std::optional<double> degree, reader.number(name));
+        if (degree.value_or(1) > 1)
+            words += (words.empty() ? "" : ", ") + std::string(word) + " "
+                + std::to_string(std::llround(std::min(*degree, 1e9)));
+    }
+    return words;
+}
+
+/// How unlike a row is, in doublings; nothing where it is another kind of run.
+std::optional<double> distanceOf(const MeasuredRow &row, const RunLikeness &run)
+{
+    constexpr double kMostSizes = 3; // doublings
+    constexpr double kMostDevices = 4;
+    if (!row.stepError() || row.isMixture != run.isMixture || row.parameters <= 0 || run.parameters <= 0
+        || row.devices < 1 || run.devices < 1)
+        return std::nullopt;
+    const double sizes = std::abs(std::log2(row.parameters / run.parameters));
+    const double devices =
+        std::abs(std::log2(static_cast<double>(row.devices) / static_cast<double>(run.devices)));
+    if (sizes > kMostSizes || devices > kMostDevices)
+        return std::nullopt;
+    // Another kind of device, or another framework, is as far away as twice the size and the devices.
+    return sizes + devices / 2 + (row.profile == run.profile ? 0 : 1.5)
+        + (row.framework == run.framework ? 0 : 1.5);
+}
+
 Result<MeasuredRow> rowOf(const Json &json, std::size_t number)
 {
     const RowReader reader(json, number);
@@ -73,6 +104,12 @@ Result<MeasuredRow> rowOf(const Json &json, std::size_t number)
     TRY(row.measuredPeak, reader.number("measured_peak_bytes"));
     TRY(row.skipped, reader.text("skipped"));
     TRY(row.as, reader.text("as"));
+    TRY(row.profile, reader.text("profile"));
+    TRY(const std::optional<double> parameters, reader.number("parameters"));
+    row.parameters = parameters.value_or(0);
+    TRY(const std::optional<double> mixture, reader.number("mixture"));
+    row.isMixture = mixture.value_or(0) > 0;
+    TRY(row.degrees, degreesOf(reader));
     return row;
 }
 
@@ -94,6 +131,21 @@ Result<std::vector<MeasuredRow>> measuredRows(std::string_view text)
         rows.push_back(std::move(row));
     }
     return rows;
+}
+
+std::vector<std::size_t> nearestRows(
+    const std::vector<MeasuredRow> &rows, const RunLikeness &run, std::size_t most)
+{
+    std::vector<std::pair<double, std::size_t>> all;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (const auto distance = distanceOf(rows[i], run))
+            all.emplace_back(*distance, i);
+    std::sort(all.begin(), all.end());
+    all.resize(std::min(all.size(), most));
+    std::vector<std::size_t> nearest;
+    for (const auto &[distance, i] : all)
+        nearest.push_back(i);
+    return nearest;
 }
 
 ErrorSummary summaryOf(std::vector<double> errors)

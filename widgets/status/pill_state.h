@@ -2,7 +2,7 @@
 
 #include <QtCore/QString>
 
-#include "widgets/main/status_pill.h"
+#include "widgets/status/status_pill.h"
 
 #include <optional>
 
@@ -50,6 +50,8 @@ struct StatusFacts {
 };
 
 QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusPart part);
+/// How good predictions are of measured runs like the plan, else the question; a link leads to all of them.
+QString likeRunsText(const Workspace &workspace);
 /// What the part means, in a sentence or more; empty for none.
 QString statusTipOf(const Workspace &workspace, StatusPart part);
 

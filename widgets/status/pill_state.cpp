@@ -1,8 +1,10 @@
-#include "widgets/main/pill_state.h"
+#include "widgets/status/pill_state.h"
 
 #include <QtCore/QCoreApplication>
 
 #include "engine/analyse/limits.h"
+#include "engine/measured/predicted_run.h"
+#include "widgets/accuracy/nearest_runs.h"
 #include "widgets/common/delta.h"
 #include "widgets/common/format.h"
 #include "widgets/design/workspace.h"
@@ -248,6 +250,14 @@ QString statusText(const Workspace &workspace, const StatusFacts &facts, StatusP
     return {};
 }
 
+QString likeRunsText(const Workspace &workspace)
+{
+    const PlanUpdateSnapshot &good = workspace.lastGood();
+    const QString text =
+        good && good->model ? nearestRunsText(likenessOf(*good->model, good->cluster)) : QString();
+    return text.isEmpty() ? StatusTexts::tr("how good?") : text;
+}
+
 QString statusTipOf(const Workspace &workspace, StatusPart part)
 {
     if (part == kSavePart) {
@@ -262,7 +272,8 @@ QString statusTipOf(const Workspace &workspace, StatusPart part)
                                "of the history before</p>")
                    .arg(QString::fromStdString(good ? good->cluster.name : workspace.cluster())
                             .toHtmlEscaped())
-            + tipOfFramework(good ? good->cluster.framework : workspace.framework());
+            + tipOfFramework(good ? good->cluster.framework : workspace.framework())
+            + (good && good->model ? nearestRunsTip(likenessOf(*good->model, good->cluster)) : QString());
     }
     if (part == kPeakPart)
         return StatusTexts::tr("Largest memory of any device, and what a device has");

@@ -1,4 +1,4 @@
-#include "widgets/accuracy/measured_rows.h"
+#include "engine/measured/measured_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -45,9 +45,9 @@ TEST(MeasuredRows, ThatAreWrongAreRefusedWithTheirPlace)
 
 TEST(MeasuredRows, AreSummedUpByMedianAndWorst)
 {
-    EXPECT_EQ(summaryOf({}), ErrorSummary{});
-    EXPECT_EQ(summaryOf({-0.3, 0.1, 0.2}), (ErrorSummary{3, 0.2, 0.3}));
-    EXPECT_EQ(summaryOf({0.1, -0.2}), (ErrorSummary{2, 0.2, 0.2}));
+    EXPECT_EQ(summaryOf(std::vector<double>{}), ErrorSummary{});
+    EXPECT_EQ(summaryOf(std::vector<double>{-0.3, 0.1, 0.2}), (ErrorSummary{3, 0.2, 0.3}));
+    EXPECT_EQ(summaryOf(std::vector<double>{0.1, -0.2}), (ErrorSummary{2, 0.2, 0.2}));
 }
 
 } // namespace
