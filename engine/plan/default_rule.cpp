@@ -8,6 +8,7 @@
 #include "engine/plan/sharing_rule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace planloom {
@@ -149,30 +150,78 @@ Split DefaultRule::byDefault(
 
 namespace {
 
-/// The devices of the parts over a domain's axes: of an axis that is cut into twice as many parts as it has
-/// devices, the first and the last part are on the first one, and so on (`SplitStep::zigzag`).
-std::vector<DeviceId> inZigzags(const Domain &domain, const std::vector<Split> &splits)
+/// Which devices have the parts that `splits`, one for each axis of a domain, make when they are nested in
+/// this order: part i along an axis is on its device i. Of an axis that is cut into twice as many parts as it
+/// has devices, the first and the last part are on the first one, and so on (`SplitStep::zigzag`).
+/// @param nesting  axes, outermost first
+std::vector<DeviceId> devicesOfParts(
+    const Domain &domain, const std::vector<Split> &splits, const std::vector<std::size_t> &nesting)
 {
-    std::vector<DeviceId> devices = domain.devices;
-    std::size_t inner = devices.size();
-    for (std::size_t a = 0; a < domain.axes.size(); ++a) {
-        const auto size = static_cast<std::size_t>(domain.axes[a].size);
-        inner /= size;
-        if (splits[a].parts != 2 * domain.axes[a].size)
-            continue;
-        std::vector<DeviceId> all;
-        for (std::size_t begin = 0; begin < devices.size(); begin += size * inner)
-            for (std::size_t part = 0; part < 2 * size; ++part) {
-                const auto from = devices.begin()
-                    + static_cast<std::ptrdiff_t>(begin + std::min(part, 2 * size - 1 - part) * inner);
-                all.insert(all.end(), from, from + static_cast<std::ptrdiff_t>(inner));
-            }
-        devices = std::move(all);
+    std::int32_t count = 1;
+    for (const std::size_t axis : nesting)
+        count *= splits[axis].parts;
+    std::vector<DeviceId> devices;
+    std::vector<std::int32_t> place(nesting.size()); // along each axis
+    for (std::int32_t part = 0; part < count; ++part) {
+        std::int32_t left = part;
+        for (auto axis = nesting.rbegin(); axis != nesting.rend(); ++axis) {
+            const std::int32_t parts = splits[*axis].parts;
+            const std::int32_t digit = left % parts;
+            const bool isZigzag = parts == 2 * domain.axes[*axis].size;
+            place[*axis] = isZigzag ? std::min(digit, parts - 1 - digit) : digit;
+            left /= parts;
+        }
+        std::size_t device = 0;
+        for (std::size_t axis = 0; axis < place.size(); ++axis)
+            device = device * static_cast<std::size_t>(domain.axes[axis].size)
+                + static_cast<std::size_t>(place[axis]);
+        devices.push_back(domain.devices[device]);
     }
     return devices;
 }
 
 } // namespace
+
+/// The axes of the mesh in the order in which their splits are nested, outermost first. That is the order of
+/// the mesh; but of those that cut one dimension, what is as in the leader lies outside of what is not,
+/// nested as there: then each device has a part of what it had. So heads that are cut over tp are cut further
+/// over an axis along which the leader cuts the sequence, and only the devices of that axis exchange
+/// anything:
+///
+///     device (ulysses, tp)         0, 0       0, 1       1, 0       1, 1
+///     the leader: tokens, heads    t0 h01     t0 h23     t1 h01     t1 h23
+///     heads over tp, ulysses       h0         h2         h1         h3        so they are nested
+///     heads over ulysses, tp       h0         h1         h2         h3        device 0, 1 has no h1
+std::vector<std::size_t> DefaultRule::nestingOfAxes(OperatorId op) const
+{
+    std::vector<std::size_t> nesting(m_splits.size());
+    std::iota(nesting.begin(), nesting.end(), std::size_t{0});
+    if (!m_leader.op.valid())
+        return nesting;
+    const auto &theirs = m_draft.decisionOf(m_leader.op).partition.splits;
+    const auto rankOf = [&](std::size_t axis) {
+        const auto found = std::find_if(theirs.begin(), theirs.end(), [&](const Split &split) {
+            const auto mine = split.axis == m_splits[axis].axis
+                ? followed(m_graph, m_leader, m_graph.at(op), split, {})
+                : std::nullopt;
+            return mine && mine->kind == SplitKind::Dimension && mine->dimension == m_splits[axis].dimension;
+        });
+        return found - theirs.begin();
+    };
+    for (std::size_t first = 0; first < m_splits.size(); ++first) {
+        std::vector<std::size_t> together; // that cut what the split over axis `first` does
+        for (std::size_t axis = 0; axis < m_splits.size(); ++axis)
+            if (m_splits[axis].kind == SplitKind::Dimension
+                && m_splits[axis].dimension == m_splits[first].dimension)
+                together.push_back(axis);
+        std::vector<std::size_t> nested = together;
+        std::stable_sort(nested.begin(), nested.end(),
+            [&](std::size_t a, std::size_t b) { return rankOf(a) < rankOf(b); });
+        for (std::size_t i = 0; i < together.size(); ++i)
+            nesting[together[i]] = nested[i];
+    }
+    return nesting;
+}
 
 void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices)
 {
@@ -219,7 +268,12 @@ void DefaultRule::onMesh(OperatorId op, const Domain &domain, std::vector<Device
         }
     }
     keepToParts(op, domain, within);
-    devices = repeated(inZigzags(domain, m_splits), inner);
+    const std::vector<std::size_t> nesting = nestingOfAxes(op);
+    devices = repeated(devicesOfParts(domain, m_splits, nesting), inner);
+    std::vector<Split> nested;
+    for (const std::size_t axis : nesting)
+        nested.push_back(std::move(m_splits[axis]));
+    m_splits = std::move(nested);
     m_splits.insert(m_splits.end(), within.begin(), within.end());
 }
 

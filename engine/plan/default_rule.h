@@ -15,8 +15,9 @@ namespace planloom {
 /// replicas, replicas: no communication then. Where following is not possible (the producer makes summands,
 /// the identifier is frozen, or does not divide) the operator is split by value where it only adds such
 /// summands up, so that they are reduced once (open_sums.h); else it cuts its batch if a row cuts the batch
-/// over this axis, else it is replicated. On a list of devices the same for the producer's splits one by one,
-/// if it has the same list.
+/// over this axis, else it is replicated. Of several axes that cut one dimension, those over which the
+/// producer cuts it alike lie outside of others, nested as there; else the order is that of the mesh. On a
+/// list of devices the same for the producer's splits one by one, if it has the same list.
 ///
 /// Coshard steps stay inside what one device has, and are not followed.
 ///

@@ -32,6 +32,7 @@ public:
 private:
     using LaneDomains = std::vector<Domain>; ///< By lane: what it has of an operator's place.
     void chooseDomains();
+    std::vector<std::size_t> nestingOfAxes(OperatorId op) const;
     void onMesh(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
     void onList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
     bool followList(OperatorId op, const Domain &domain, std::vector<DeviceId> &devices);
