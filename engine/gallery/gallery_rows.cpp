@@ -231,10 +231,10 @@ bool MeaningSplit::divides(OperatorId op) const
     return split && split->parts > 1 && checkPartition(m_setting.graph().at(op), {{*split}});
 }
 
-bool appendMeaningSplit(const MeaningSplit &split, ConstraintTable &table)
+bool appendMeaningSplit(const MeaningSplit &split, const Selector &among, ConstraintTable &table)
 {
     return appendWhere(
-        split.setting().index(), {}, OpTransRule{{split.step()}},
+        split.setting().index(), among, OpTransRule{{split.step()}},
         [&](OperatorId op) { return split.isWithout(op); }, [&](OperatorId op) { return split.divides(op); },
         table);
 }

@@ -52,8 +52,8 @@ private:
     SplitStep m_step{};
 };
 
-/// Rows for all operators that `split` divides. @return whether there are any
-bool appendMeaningSplit(const MeaningSplit &split, ConstraintTable &table);
+/// Rows for all operators of `among` that `split` divides. @return whether there are any
+bool appendMeaningSplit(const MeaningSplit &split, const Selector &among, ConstraintTable &table);
 
 /// Operators that use no weight, directly or through others (masks, positions), and run forward, by index:
 /// they belong where they are first used.

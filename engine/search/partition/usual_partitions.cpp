@@ -56,13 +56,23 @@ Result<std::vector<UsualPartition>> usualPartitions(
 
 std::vector<UsualPartition> usualAround(const Model &model, const std::string &axis, std::int32_t parts)
 {
-    ConstraintTable table;
-    table.rows.push_back(templateRow({}, MeshRule{{{axis, parts}}}));
+    ConstraintTable mesh;
+    mesh.rows.push_back(templateRow({}, MeshRule{{{axis, parts}}}));
     const RowSetting setting{model, parts, {{axis, parts}}};
+    const MeaningSplit sequence(setting, DimensionMeaning::Sequence, axis);
+    const MeaningSplit heads(setting, DimensionMeaning::Heads, axis);
+    const Selector attentions{.kind = SelectorKind::Kind, .text = nameOf(OperatorKind::Attention)};
+    const Selector others{.kind = SelectorKind::Not, .children = {attentions}};
     std::vector<UsualPartition> partitions;
-    if (appendMeaningSplit(MeaningSplit(setting, DimensionMeaning::Sequence, axis), table))
+    const auto add = [&](const ConstraintTable &table) {
         if (auto partition = completed(model, axis, parts, table))
             partitions.push_back(*std::move(partition));
+    };
+    if (ConstraintTable table = mesh; appendMeaningSplit(sequence, {}, table))
+        add(table);
+    if (ConstraintTable table = mesh;
+        appendMeaningSplit(heads, attentions, table) && appendMeaningSplit(sequence, others, table))
+        add(table);
     return partitions;
 }
 

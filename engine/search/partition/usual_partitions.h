@@ -24,7 +24,8 @@ Result<std::vector<UsualPartition>> usualPartitions(
     const Model &model, const std::string &axis, std::int32_t parts, const std::stop_token &stop);
 
 /// Likewise for an axis outside of those: sequences cut wherever they can be (context parallelism,
-/// arXiv:2407.21783, section 3.3.2). None where the model has none.
+/// arXiv:2407.21783, section 3.3.2), and everywhere but in attentions, whose heads are cut instead (Ulysses,
+/// arXiv:2309.14509). None where the model has none.
 std::vector<UsualPartition> usualAround(const Model &model, const std::string &axis, std::int32_t parts);
 
 /// Those of one model that were asked for, by axis and parts: they follow from no row.

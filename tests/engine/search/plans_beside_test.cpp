@@ -51,6 +51,32 @@ TEST(PlansBeside, KeysGoRoundWhereThatIsFaster)
                 site, "mesh cp=8\nsplit all : sequence over cp\nring kind:Attention : over cp\n"));
 }
 
+/// Attentions that cost little beside what is sent exchange heads for tokens, all to all, which sends least.
+TEST(PlansBeside, HeadsAreExchangedWhereThatIsFaster)
+{
+    const Site site(zooTraining(kLongContext), 8, "dgx-h100");
+    const std::string byHand = "mesh cp=8\nsplit !kind:Attention : sequence over cp\n";
+    const auto found = site.search(byHand);
+    ASSERT_TRUE(found) << describe(found.error());
+    site.expectHolds(byHand, *found);
+    const double exchanged = secondsByHand(site, byHand + "split kind:Attention : heads over cp\n");
+    EXPECT_LT(exchanged, secondsByHand(site, byHand + "ring kind:Attention : over cp\n"));
+    EXPECT_LT(exchanged, secondsByHand(site, byHand + "split kind:Attention : sequence over cp\n"));
+    EXPECT_LE(found->best.simulatedSeconds, 1.001 * exchanged);
+    // Weights are replicas there, too.
+    const std::string dear = "limit memory 12GiB\n";
+    const auto fits = site.search(dear);
+    ASSERT_TRUE(fits) << describe(fits.error());
+    ASSERT_TRUE(fits->fits);
+    site.expectHolds(dear, *fits);
+    EXPECT_LE(fits->best.simulatedSeconds,
+        1.001
+            * secondsByHand(site,
+                byHand
+                    + "split kind:Attention : heads over cp\nzero3 weight:*\n"
+                      "recompute layer:* per layer\n"));
+}
+
 /// With few micro-batches it is not the slowest stage alone that makes a step long.
 TEST(Solver, MovesStagesWhereThatMakesThePlanFaster)
 {
