@@ -164,6 +164,27 @@ TEST(Gallery, ContextParallelSplitsSequencesAndPassesKeysRound)
         << describe(none.error());
 }
 
+TEST(Gallery, UlyssesExchangesHeadsForTokens)
+{
+    const auto table = galleryTable("context-parallel:ulysses=2", tinyGpt(), 4);
+    ASSERT_TRUE(table) << describe(table.error());
+    EXPECT_EQ(print(*table),
+        "mesh cp=2 ulysses=2  @template\nsplit all : sequence over cp  @template\n"
+        "ring kind:Attention : over cp  @template\n"
+        "split !kind:Attention : sequence over ulysses  @template\n"
+        "split kind:Attention : heads over ulysses  @template\n");
+    const auto alone = galleryTable("context-parallel:ulysses=4", tinyGpt(), 4);
+    ASSERT_TRUE(alone) << describe(alone.error());
+    EXPECT_EQ(print(*alone).find("over cp"), std::string::npos) << print(*alone);
+    const auto states = galleryTable("3d:dp=2,ulysses=2,zero=1", tinyGpt(), 4);
+    ASSERT_TRUE(states) << describe(states.error());
+    EXPECT_NE(print(*states).find("zero1 weight:* over dp and ulysses"), std::string::npos) << print(*states);
+    const auto tooMany = galleryTable("context-parallel:ulysses=8", tinyGpt(), 8);
+    ASSERT_FALSE(tooMany);
+    EXPECT_NE(tooMany.error().message.find("no operator has a heads that 8 divides"), std::string::npos)
+        << describe(tooMany.error());
+}
+
 TEST(Gallery, ContextParallelGoesWithTheOtherKinds)
 {
     const auto graph = zooTraining("zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=8&vocab=24");

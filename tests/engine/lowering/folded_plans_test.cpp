@@ -36,7 +36,8 @@ TEST(FoldedPlans, AreThePlansTheyStandFor)
     }
     const GraphSnapshot gpt = trainingStep(smallModels()[1]);
     for (const char *gallery : {"3d:dp=2,tp=2,pp=2,micro-batches=2", "3d:pp=2,cp=2,tp=2,sequence=1",
-             "context-parallel:cp=8", "context-parallel:cp=8,ring=0", "3d:tp=4,dp=2,zero=2", "gpipe"}) {
+             "context-parallel:cp=8", "context-parallel:cp=8,ring=0", "context-parallel:cp=2,ulysses=4",
+             "3d:tp=4,dp=2,zero=2", "gpipe"}) {
         SCOPED_TRACE(gallery);
         expectSame(galleryPlan(gpt, gallery, 8));
     }

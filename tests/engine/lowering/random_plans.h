@@ -87,6 +87,20 @@ inline RandomOutcome carryOut(const Model &model, const RandomCase &made)
     return {completion->plan, *std::move(plan), {}};
 }
 
+/// Whether the splits over axes of the mesh come in its order.
+inline bool isNestedAsTheMesh(const ConstraintTable &table, const Partition &partition)
+{
+    std::size_t least = 0;
+    for (const Row &row : table.rows)
+        if (const auto *mesh = std::get_if<MeshRule>(&row.rule))
+            for (const Split &split : partition.splits)
+                if (!split.axis.empty()
+                    && meshPosition(mesh->axes, split.axis)
+                        < std::exchange(least, meshPosition(mesh->axes, split.axis)))
+                    return false;
+    return true;
+}
+
 /// What is particular about a plan that was carried out, as words: for counting.
 inline std::set<std::string> traitsOf(const RandomCase &made, const RandomOutcome &outcome)
 {
@@ -136,6 +150,8 @@ inline std::set<std::string> traitsOf(const RandomCase &made, const RandomOutcom
             traits.insert("offloaded activations");
         if (op.direction == Direction::Forward && decision.splitBackward)
             traits.insert("split backward");
+        if (!isNestedAsTheMesh(made.table, decision.partition))
+            traits.insert("axes nested otherwise than in the mesh");
         if (decision.coshardRegion < 0 || op.direction != Direction::Forward)
             continue;
         traits.insert("coshard region");

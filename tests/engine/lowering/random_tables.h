@@ -55,6 +55,7 @@ public:
         drawPreferences();
         drawZigzag();
         drawGroups();
+        drawExchangeOfHeads();
         return std::move(m_table);
     }
 
@@ -364,6 +365,30 @@ private:
                 for (const MeshAxis &axis : m_placement.axes())
                     if (axis.name != sharding->axis && m_late.chance(0.4))
                         sharding->moreAxes.push_back(axis.name);
+    }
+
+    /// Heads of attentions over an axis along which the sequence is cut elsewhere; over another one, where
+    /// there is one, the products before them may be cut by heads.
+    void drawExchangeOfHeads()
+    {
+        const auto &axes = m_placement.axes();
+        if (axes.empty() || !m_late.chance(0.1))
+            return;
+        const std::string axis = m_late.of(axes).name;
+        const std::string other = m_late.of(axes).name;
+        const Selector attentions{.kind = SelectorKind::Kind, .text = "Attention"};
+        const auto over = [](DimensionMeaning meaning, const std::string &along) {
+            return OpTransRule{{{.kind = SplitKind::Dimension,
+                .dimension = {.kind = DimensionRef::Kind::Meaning, .meaning = meaning},
+                .parts = 0,
+                .sizes = {},
+                .axis = along}}};
+        };
+        const Selector others{.kind = SelectorKind::Not, .children = {attentions}};
+        add(attentions, over(DimensionMeaning::Heads, axis));
+        add(others, over(DimensionMeaning::Sequence, axis));
+        if (other != axis)
+            add(others, over(DimensionMeaning::Heads, other));
     }
 
     void drawWeightVersions()

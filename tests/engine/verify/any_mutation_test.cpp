@@ -155,6 +155,7 @@ std::vector<Subject> subjects()
     list.push_back(
         subjectOf("gpt key split", planOf(gpt, 2, "mesh cp=2\nsplit kind:Attention : t over cp\n")));
     list.push_back(subjectOf("gpt ring", planOf(gpt, 4, "mesh cp=4\nring kind:Attention : over cp\n")));
+    list.push_back(subjectOf("gpt ulysses", galleryPlan(gpt, "context-parallel:ulysses=2", 2)));
     list.push_back(subjectOf("gpt ring and key split",
         planOf(gpt, 4, "mesh cp=2 kp=2\nring kind:Attention : over cp\nsplit kind:Attention : t over kp\n")));
     list.push_back(subjectOf(
