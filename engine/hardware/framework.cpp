@@ -127,7 +127,7 @@ std::vector<FrameworkAssumption> assumptionsOfFramework(std::string_view name)
     if (!framework.contains("attention"))
         list.push_back({"attention reaches what timings of its kernels say", {}});
     const Sourced holds = figureOf(framework, "channelHolds");
-    char held[96];
+    char held[112];
     std::snprintf(held, sizeof held,
         "a channel of a collective holds %g of the multiprocessors of what is computed beside it",
         holds.value);
