@@ -515,7 +515,7 @@ Result<void> GalleryMaker::appendDividing(const Row &row, ConstraintTable &table
     const auto *split = std::get_if<OpTransRule>(&row.rule);
     if (split != nullptr && split->steps.front().dimension.kind == DimensionRef::Kind::Meaning) {
         const std::string meaning = nameOf(split->steps.front().dimension.meaning);
-        return wrongSpec(any ? "no operator has a " + meaning + " that "
+        return wrongSpec(any ? "no operator has a dimension '" + meaning + "' that "
                     + std::to_string(sizeOf(split->steps.front().axis)) + " divides"
                              : "nothing in the model has a " + meaning,
             "use other numbers, or another plan of the gallery");

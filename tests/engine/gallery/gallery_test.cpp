@@ -181,7 +181,8 @@ TEST(Gallery, UlyssesExchangesHeadsForTokens)
     EXPECT_NE(print(*states).find("zero1 weight:* over dp and ulysses"), std::string::npos) << print(*states);
     const auto tooMany = galleryTable("context-parallel:ulysses=8", tinyGpt(), 8);
     ASSERT_FALSE(tooMany);
-    EXPECT_NE(tooMany.error().message.find("no operator has a heads that 8 divides"), std::string::npos)
+    EXPECT_NE(
+        tooMany.error().message.find("no operator has a dimension 'heads' that 8 divides"), std::string::npos)
         << describe(tooMany.error());
 }
 
