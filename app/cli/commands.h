@@ -14,6 +14,7 @@ Result<int> runCompare(const Arguments &arguments);
 Result<int> runVerify(const Arguments &arguments);
 Result<int> runRun(const Arguments &arguments);
 Result<int> runCheckAnnotation(const Arguments &arguments);
+Result<int> runImport(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);
 Result<int> runGallery(const Arguments &arguments);
 Result<int> runRows(const Arguments &arguments);

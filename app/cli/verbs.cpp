@@ -3,6 +3,7 @@
 #include "engine/gallery/gallery.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/framework.h"
+#include "engine/interop/configs/config_formats.h"
 
 namespace planloom::cli {
 
@@ -241,6 +242,26 @@ VerbSpec runVerb()
         "planloom-cli run plan.json --steps 2 --check"};
 }
 
+VerbSpec importVerb()
+{
+    return {"import", "FILE",
+        "reads a launch script or training config of another framework as a design: model, cluster and rows, "
+        "each with the key that it follows from",
+        {{"format", "F", "whose config it is (default: the one with most keys that are known)",
+             configFormatNames()},
+            {"cluster", "C", "profile of the devices, which no config names (default: dgx-h100)",
+                clusterNames()},
+            {"devices", "N", "number of devices, where the file does not say"},
+            {"model", "MODEL", "the model, where the file has no sizes of one"},
+            {"set", "NAME=VALUE", "a variable that a script leaves to its caller (may be repeated)"},
+            {"function", "NAME", "of a Python file that makes several configs"},
+            {"out", "FILE", "write the rows, or a session where the name ends in .planloom"}, jsonOption()},
+        "planloom-cli import train.sh --set NNODES=4 --out rows.txt", {},
+        "Nothing of the file is run, and no file that it names is opened. Status 1 if it contradicts itself, "
+        "or makes no "
+        "design"};
+}
+
 VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
@@ -321,8 +342,8 @@ const ProgramSpec &program()
             "file that solve --out wrote, TABLE a constraint table, and a cluster a profile with a size "
             "(dgx-h100:8) or a JSON file."};
         spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(), compareVerb(),
-            checkAnnotationVerb(), verifyVerb(), runVerb(), exportVerb(), galleryVerb(), rowsVerb(),
-            clusterVerb(), sessionVerb(), doctorVerb()};
+            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), galleryVerb(),
+            rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
         spec.environment = {{"PLANLOOM_PLUGIN_PATH",
                                 "folders, separated by colons, where the plugin planloom-cuda.so is looked "
                                 "for, behind those of the installation"},

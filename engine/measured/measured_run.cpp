@@ -1,6 +1,7 @@
 #include "engine/measured/measured_run.h"
 
 #include "engine/hardware/cluster.h"
+#include "engine/interop/configs/config_request.h"
 
 #include <algorithm>
 #include <array>
@@ -32,15 +33,6 @@ std::string formatOf(const std::string &precision)
 }
 
 } // namespace
-
-std::string lettersOf(std::string_view name)
-{
-    std::string plain;
-    for (const char c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-            plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return plain;
-}
 
 std::string inSmallLetters(std::string_view text)
 {
@@ -78,30 +70,22 @@ RunValues MeasuredRun::everything() const
 
 std::string MeasuredRun::text(std::string_view name) const
 {
-    const RunValue *const found = find(name);
-    const auto *const text = found == nullptr ? nullptr : std::get_if<std::string>(found);
-    return text == nullptr ? std::string() : *text;
+    return textOf(find(name));
 }
 
 std::optional<double> MeasuredRun::number(std::string_view name) const
 {
-    const RunValue *const found = find(name);
-    const auto *const number = found == nullptr ? nullptr : std::get_if<double>(found);
-    return number == nullptr ? std::nullopt : std::optional(*number);
+    return numberOf(find(name));
 }
 
 std::int64_t MeasuredRun::count(std::string_view name, std::int64_t missing) const
 {
-    constexpr double kMost = 1e15;
-    return static_cast<std::int64_t>(
-        std::clamp(number(name).value_or(static_cast<double>(missing)), -kMost, kMost));
+    return countOf(find(name), missing);
 }
 
 std::optional<bool> MeasuredRun::flag(std::string_view name) const
 {
-    const RunValue *const found = find(name);
-    const auto *const flag = found == nullptr ? nullptr : std::get_if<bool>(found);
-    return flag == nullptr ? std::nullopt : std::optional(*flag);
+    return flagOf(find(name));
 }
 
 bool MeasuredRun::says(std::string_view name) const
@@ -111,20 +95,12 @@ bool MeasuredRun::says(std::string_view name) const
 
 std::vector<double> MeasuredRun::numbers(std::string_view name) const
 {
-    const RunValue *const found = find(name);
-    const auto *const numbers = found == nullptr ? nullptr : std::get_if<std::vector<double>>(found);
-    return numbers == nullptr ? std::vector<double>{} : *numbers;
+    return numbersOf(find(name));
 }
 
 std::vector<std::string> MeasuredRun::words(std::string_view name) const
 {
-    const RunValue *const found = find(name);
-    if (found == nullptr)
-        return {};
-    if (const auto *const words = std::get_if<std::vector<std::string>>(found))
-        return *words;
-    const auto *const one = std::get_if<std::string>(found);
-    return one == nullptr ? std::vector<std::string>{} : std::vector{*one};
+    return wordsOf(find(name));
 }
 
 bool MeasuredRun::contains(std::string_view text) const

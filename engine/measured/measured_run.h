@@ -1,11 +1,12 @@
 #pragma once
 
+#include "engine/interop/configs/framework_config.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace planloom {
@@ -75,8 +76,6 @@ private:
     bool m_failed;
 };
 
-/// Small letters and digits of `name` alone: "LLaMA-3 70B" and "llama3_70b" are one model.
-std::string lettersOf(std::string_view name);
 /// Small letters in place of capitals, all else as it is.
 std::string inSmallLetters(std::string_view text);
 

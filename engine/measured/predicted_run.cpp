@@ -1,10 +1,8 @@
 #include "engine/measured/predicted_run.h"
 
-#include "engine/design/models/opened_model.h"
-#include "engine/frontend/zoo/zoo.h"
-#include "engine/gallery/usual_rows.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/framework.h"
+#include "engine/interop/configs/config_request.h"
 
 #include <algorithm>
 #include <array>
@@ -14,76 +12,37 @@ namespace planloom {
 
 namespace {
 
-/// A number of the zoo's parameters.
-void append(std::string &spec, const char *name, std::optional<double> value)
+/// The sizes of a run's model, by the names of configs.
+void addSizes(const MeasuredRun &run, FrameworkConfig &config)
 {
-    if (value)
-        spec += std::string(spec.ends_with('?') ? "" : "&") + name + "="
-            + std::to_string(static_cast<std::int64_t>(*value));
-}
-
-/// The published model that a file calls `name`: the longest whose name it begins with.
-Result<std::string> publishedOf(const MeasuredRun &run)
-{
-    const std::string name = lettersOf(run.text("model"));
-    const ZooFamily *best = nullptr;
-    const std::vector<ZooFamily> &families = zooFamilies();
-    for (const ZooFamily &family : families)
-        if (!family.builtAs.empty() && (!best || family.name.size() > best->name.size())
-            && name.starts_with(lettersOf(family.name)))
-            best = &family;
-    if (!best)
-        return Error{ErrorCode::NotSupported,
-            "the file has no sizes of model " + run.text("model") + ", and no published model is called so",
-            "add its sizes to models", "model"};
-    std::string spec = "zoo:" + best->name + "?";
-    append(spec, "seq", run.number("sequence"));
-    append(spec, "batch", run.number("global_batch"));
-    if (run.says("overlapped_pair")) { // of layers from the middle, all of which have experts
-        append(spec, "layers", run.number("layers"));
-        for (const ZooParameter &parameter : best->parameters)
-            if (parameter.name == "dense" || parameter.name == "mtp")
-                append(spec, parameter.name.c_str(), 0);
-    }
-    return spec;
-}
-
-/// The zoo's model of a run's sizes.
-Result<std::string> zooOf(const MeasuredRun &run)
-{
-    if (!run.hasModel())
-        return publishedOf(run);
+    for (const auto &[field, column] : {std::pair("sequence", "sequence"),
+             std::pair("global_batch", "global_batch"), std::pair("layers", "layers"),
+             std::pair("hidden", "hidden"), std::pair("heads", "heads"), std::pair("kv_heads", "kv_heads"),
+             std::pair("ffn", "ffn"), std::pair("vocabulary", "vocabulary"), std::pair("experts", "experts"),
+             std::pair("experts_per_token", "experts_per_token"), std::pair("expert_ffn", "expert_ffn"),
+             std::pair("q_lora", "q_lora"), std::pair("kv_lora", "kv_lora"), std::pair("qk_nope", "qk_nope"),
+             std::pair("qk_rope", "qk_rope"), std::pair("v_head", "v_head"),
+             std::pair("shared_experts", "shared_experts"), std::pair("dense_layers", "dense_layers")})
+        if (const auto number = run.number(column))
+            config.derive(field, *number);
     const std::string kind = inSmallLetters(run.text("kind"));
-    // A layer is gated and has no table of positions unless the model says otherwise.
-    const auto tied = run.flag("tied_embeddings");
-    const bool isLatent = run.number("kv_lora").has_value();
-    const bool squares = kind.find("squared relu") != std::string::npos;
-    const bool isLlama = squares || run.flag("gated").value_or(kind.find("gpt") == std::string::npos);
-    std::string spec = isLatent ? "zoo:deepseek?" : isLlama ? "zoo:llama?" : "zoo:gpt?";
-    for (const char *same : {"layers", "hidden", "heads"})
-        append(spec, same, run.number(same));
-    if (isLatent) {
-        for (const auto &[name, column] : {std::pair("q_lora", "q_lora"), std::pair("kv_lora", "kv_lora"),
-                 std::pair("nope", "qk_nope"), std::pair("rope", "qk_rope"), std::pair("v_head", "v_head"),
-                 std::pair("shared", "shared_experts"), std::pair("dense", "dense_layers"),
-                 std::pair("dense_ffn", "ffn"), std::pair("mtp", "mtp_layers")})
-            append(spec, name, run.number(column));
-        append(spec, "sigmoid", kind.find("v3") != std::string::npos ? 1 : 0);
-    } else if (isLlama)
-        append(spec, "kv_heads", run.number("kv_heads"));
-    if (squares)
-        append(spec, "gated", 0);
-    if (tied && !isLatent)
-        append(spec, "tied", *tied ? 1 : 0);
-    append(spec, "vocab", run.number("vocabulary"));
-    append(spec, "seq", run.number("sequence"));
-    append(spec, "batch", run.number("global_batch"));
-    if (run.number("experts")) {
-        append(spec, "experts", run.number("experts"));
-        append(spec, "top_k", run.number("experts_per_token"));
+    if (const auto tied = run.flag("tied_embeddings"))
+        config.derive("tied_embeddings", *tied);
+    if (run.number("kv_lora")) {
+        config.derive("router_sigmoid", kind.find("v3") != std::string::npos);
+        if (const auto modules = run.number("mtp_layers"))
+            config.derive("mtp_layers", *modules);
     }
-    append(spec, "ffn", run.number("expert_ffn") ? run.number("expert_ffn") : run.number("ffn"));
-    return spec;
+    // A layer is gated and has no table of positions unless the model says otherwise.
+    if (kind.find("squared relu") != std::string::npos)
+        config.derive("activation", std::string("squared_relu"));
+    else
+        config.derive("gated", run.flag("gated").value_or(kind.find("gpt") == std::string::npos));
+    if (!run.hasModel())
+        config.derive("model", run.text("model"));
+    if (run.says("overlapped_pair")) // of layers from the middle, all of which have experts
+        for (const char *none : {"dense_layers", "mtp_layers"})
+            config.derive(none, 0.0);
 }
 
 /// The word of `precision all : ...` for a source's formats: of those without kernels of our own, the
@@ -114,88 +73,18 @@ std::int64_t zeroOf(const MeasuredRun &run)
     return run.says("distributed_optimizer") || run.count("fsdp", 0) == 0 ? 1 : 0;
 }
 
-Result<std::string> recomputationOf(const MeasuredRun &run, const Model &model)
+/// What a run computes again, in the words of configs.
+void addRecomputation(const MeasuredRun &run, FrameworkConfig &config)
 {
     const std::string said = inSmallLetters(run.text("recompute"));
     if (run.says("full_recompute") || said == "full")
-        return recomputeRow(model, "full");
-    if (said.find("every second layer") != std::string::npos) {
-        std::string rows;
-        for (std::size_t layer = 0; layer < model.index->layers().scopes.size(); layer += 2)
-            rows += "recompute layer:" + std::to_string(layer) + " per layer\n";
-        return rows;
-    }
-    return recomputeRow(model, said.find("selective") != std::string::npos ? "selective" : "none");
-}
-
-/// Modules that are recomputed, in the gallery's words, where nothing else is said; empty: none.
-std::string modulesOf(const MeasuredRun &run)
-{
-    std::string words;
-    if (run.text("recompute").empty() && !run.says("full_recompute"))
-        for (const std::string &module : run.words("recompute_modules"))
-            words += (words.empty() ? "" : "+") + module;
-    return words;
-}
-
-/// Stages as trainers cut them where nothing else is said: as many layers in each, embedding and loss with
-/// the first and the last. Empty without a pipeline, and where layers do not divide.
-std::string layoutOf(const MeasuredRun &run, const Model &model)
-{
-    if (const std::string own = run.text("layout"); !own.empty())
-        return own;
-    const std::int64_t stages = run.count("pipeline_parallel") * run.count("virtual_pipeline");
-    const auto layers = static_cast<std::int64_t>(model.index->layers().scopes.size());
-    if (stages < 2 || layers % stages != 0)
-        return {};
-    const std::string each = "t*" + std::to_string(layers / stages);
-    std::string layout = "E" + each;
-    for (std::int64_t stage = 1; stage < stages; ++stage)
-        layout += "|" + each;
-    return layout + "L";
-}
-
-/// The row of the gallery with a run's degrees.
-Result<std::string> galleryOf(const MeasuredRun &run, const Model &model)
-{
-    const auto wrong = [](std::string message, const char *column) {
-        return Error{ErrorCode::InvalidInput, std::move(message), "", column};
-    };
-    const std::int64_t devices = run.count("devices");
-    const std::int64_t tp = run.count("tensor_parallel");
-    const std::int64_t pp = run.count("pipeline_parallel");
-    const std::int64_t cp = run.count("context_parallel");
-    const std::int64_t ep = run.count("expert_parallel");
-    if (devices < 1)
-        return wrong("expected a number of devices from 1 on", "devices");
-    for (const auto &[column, degree] : {std::pair("tensor_parallel", tp), std::pair("pipeline_parallel", pp),
-             std::pair("context_parallel", cp), std::pair("expert_parallel", ep)})
-        if (degree < 1 || degree > devices)
-            return wrong("expected a degree from 1 to " + std::to_string(devices) + ", found "
-                    + std::to_string(degree),
-                column);
-    const std::int64_t dp = run.count("data_parallel", devices / (tp * pp * cp));
-    if (dp < 1 || dp * tp * pp * cp != devices)
-        return wrong("its degrees make " + std::to_string(dp * tp * pp * cp) + " devices of "
-                + std::to_string(devices),
-            "degrees");
-    if (dp % ep != 0)
-        return wrong(std::to_string(dp) + " replicas do not share experts over " + std::to_string(ep),
-            "expert_parallel");
-    const std::int64_t batch = run.count("global_batch");
-    const std::int64_t microBatches =
-        run.count("micro_batches", batch / dp / std::max<std::int64_t>(1, run.count("micro_batch")));
-    const auto option = [](const char *name, std::int64_t value) {
-        return std::string(",") + name + "=" + std::to_string(value);
-    };
-    const std::string layout = layoutOf(run, model);
-    const std::string modules = modulesOf(run);
-    // Devices that share experts are replicas of all else.
-    return "3d:dp=" + std::to_string(dp / ep) + option("tp", tp) + option("pp", pp)
-        + (ep > 1 ? option("ep", ep) : "") + (cp > 1 ? option("cp", cp) + option("zigzag", 1) : "")
-        + option("zero", zeroOf(run)) + (tp > 1 ? option("sequence", 1) : "")
-        + (layout.empty() ? option("interleave", run.count("virtual_pipeline")) : ",layout=" + layout)
-        + (modules.empty() ? "" : ",recompute=" + modules) + option("micro-batches", microBatches);
+        config.derive("recompute", std::string("full"));
+    else if (said.find("every second layer") != std::string::npos)
+        config.derive("recompute_every", 2.0);
+    else if (said.find("selective") != std::string::npos)
+        config.derive("recompute", std::string("selective"));
+    else if (run.text("recompute").empty() && !run.words("recompute_modules").empty())
+        config.derive("recompute_modules", run.words("recompute_modules"));
 }
 
 } // namespace
@@ -207,34 +96,41 @@ RunLikeness likenessOf(const OpenedModel &model, const Cluster &cluster)
         cluster.deviceCount, cluster.framework};
 }
 
-Result<PlanRequest> requestOf(const MeasuredRun &run)
+Result<FrameworkConfig> configOf(const MeasuredRun &run)
 {
     const auto profile = profileOfDevice(run.device());
     if (!profile)
         return Error{ErrorCode::NotSupported, "no profile of " + run.device(),
             "planloom-cli cluster makes one of timings", "device"};
-    TRY(const std::string zoo, zooOf(run));
-    PlanRequest request;
-    TRY(request.model, openModel({zoo, {}, {}}, {}, KeepContent::No));
-    TRY(request.gallery, galleryOf(run, *request.model));
-    const std::int64_t devices = run.count("devices");
-    const std::string framework = run.framework();
-    request.target = {*profile + ":" + std::to_string(devices) + (framework.empty() ? "" : "+" + framework),
-        {}, static_cast<std::int32_t>(devices)};
-    request.upTo = PlanGrade::Timed;
-    TRY(const std::string recomputation, recomputationOf(run, *request.model));
-    std::string rows = "precision all : " + precisionOf(run) + (run.reducesInBf16() ? " reduction=bf16" : "")
-        + "\n" + recomputation + "\n";
-    if (const std::int64_t offloaded = run.count("offloaded_layers", 0); offloaded > 0)
-        rows += "offload layer:0-" + std::to_string(offloaded - 1) + " : activations\n";
+    FrameworkConfig config;
+    config.derive("cluster", *profile);
+    config.derive("framework", run.framework());
+    addSizes(run, config);
+    for (const char *degree : {"devices", "tensor_parallel", "pipeline_parallel", "context_parallel",
+             "expert_parallel", "data_parallel", "virtual_pipeline", "micro_batch", "micro_batches"})
+        if (const auto number = run.number(degree))
+            config.derive(degree, *number);
+    if (const std::string layout = run.text("layout"); !layout.empty())
+        config.derive("layout", layout);
+    addRecomputation(run, config);
+    config.derive("zero", static_cast<double>(zeroOf(run)));
+    config.derive("precision", precisionOf(run));
+    config.derive("reduce_in_bf16", run.reducesInBf16());
+    config.derive("offloaded_layers", static_cast<double>(run.count("offloaded_layers", 0)));
     const std::string overlap = inSmallLetters(run.text("overlap"));
     const bool isOverlapped =
         overlap.find("tensor-parallel") != std::string::npos && overlap.find("none") == std::string::npos;
-    if (run.count("tensor_parallel") > 1 && run.flag("overlap_tensor_parallel").value_or(isOverlapped))
-        rows += "overlap tensor\n";
+    config.derive("overlap_tensor_parallel", run.flag("overlap_tensor_parallel").value_or(isOverlapped));
+    return config;
+}
+
+Result<PlanRequest> requestOf(const MeasuredRun &run)
+{
+    TRY(const FrameworkConfig config, configOf(run));
+    TRY(PlanRequest request, requestOfConfig(config));
+    request.upTo = PlanGrade::Timed;
     if (run.says("overlapped_pair"))
-        rows += "interleave forward with backward at -1\n";
-    request.table = TableDocument(rows);
+        request.table = TableDocument(request.table.text() + "interleave forward with backward at -1\n");
     return request;
 }
 

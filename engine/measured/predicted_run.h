@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/design/make_plan.h"
+#include "engine/interop/configs/framework_config.h"
 #include "engine/measured/measured_rows.h"
 #include "engine/measured/measured_run.h"
 
@@ -23,6 +24,9 @@ struct PredictedRun {
 
 /// What a plan of `model` on `cluster` is like.
 RunLikeness likenessOf(const OpenedModel &model, const Cluster &cluster);
+
+/// `run` in the words of framework configs. @return NotSupported without a profile of its device
+Result<FrameworkConfig> configOf(const MeasuredRun &run);
 
 /// The plan of `run`, as a request: its model of the zoo, its devices with the framework that trained it, its
 /// degrees, micro-batches, formats, recomputation and stages. No figure of it belongs to a row or a model.
