@@ -2,6 +2,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
+#include "app/cli/export_config.h"
 #include "app/cli/idle_report.h"
 #include "app/cli/model.h"
 #include "app/cli/peak_report.h"
@@ -541,6 +542,8 @@ Result<int> runVerify(const Arguments &arguments)
 Result<int> runExport(const Arguments &arguments)
 {
     const std::string format = arguments.text("format", "perfetto");
+    if (isConfigFormat(format))
+        return exportConfig(arguments);
     if (format != "perfetto")
         return Error{ErrorCode::NotSupported, "\"" + format + "\" is no format of export", "known: perfetto",
             "--format"};

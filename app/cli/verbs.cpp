@@ -265,7 +265,9 @@ VerbSpec importVerb()
 VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
-        {{"format", "perfetto", "the format"}, {"out", "FILE", "where to (default: standard output)"},
+        {{"format", "perfetto|megatron|bridge|verl|nemo-rl|torchtitan|deepspeed|accelerate|nanotron|nnscaler",
+             "a trace for Perfetto, or the config of a framework: status 1 if that leaves rows out"},
+            {"out", "FILE", "where to (default: standard output)"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
         "planloom-cli export plan.json --format perfetto --out trace.json"};
 }

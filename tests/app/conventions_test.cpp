@@ -72,8 +72,8 @@ protected:
         std::ofstream(s_folder->at("placement.json")) << R"({"devices": 1, "blocks": [
             {"id": 0, "kind": "forward", "devices": [0], "time": 1, "memory": 1},
             {"id": 1, "kind": "backward", "devices": [0], "time": 2, "memory": -1}], "edges": [[0, 1]]})";
-        std::ofstream(s_folder->at("train.sh"))
-            << "train.py --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 8 --vocab-size 64\n";
+        std::ofstream(s_folder->at("train.sh")) << "train.py --num-layers 2 --hidden-size 32 "
+                                                   "--num-attention-heads 2 --seq-length 8 --vocab-size 64\n";
         SessionContents contents;
         contents.model.source = "zoo:mlp";
         contents.history = History({TableDocument("mesh dp=2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
@@ -192,7 +192,8 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"check-annotation", "check-annotation MatMul", {}},
         VerbCase{"verify", "verify plan.json", {}},
         VerbCase{"run", "run plan.json --random-weights 1", "--trace"},
-        VerbCase{"import", "import train.sh", "--out"}, VerbCase{"export", "export plan.json", "--out"}, VerbCase{"gallery", "gallery all", {}},
+        VerbCase{"import", "import train.sh", "--out"}, VerbCase{"export", "export plan.json", "--out"},
+        VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"cluster", {}, {}}, VerbCase{"session", "session a.planloom", {}},
         VerbCase{"doctor", "doctor", {}}),
