@@ -539,29 +539,4 @@ Result<int> runVerify(const Arguments &arguments)
     return report.ok() ? 0 : 1;
 }
 
-Result<int> runExport(const Arguments &arguments)
-{
-    const std::string format = arguments.text("format", "perfetto");
-    if (isConfigFormat(format))
-        return exportConfig(arguments);
-    if (format != "perfetto")
-        return Error{ErrorCode::NotSupported, "\"" + format + "\" is no format of export", "known: perfetto",
-            "--format"};
-    TRY(const auto plan, readPlan(arguments.positional()));
-    TRY(const auto cluster, clusterOf(arguments, plan));
-    TRY(const auto timeline, simulate(plan, cluster));
-    if (!arguments.has("out")) {
-        if (arguments.has("json"))
-            return Error{ErrorCode::InvalidInput,
-                "--json needs --out: the trace itself goes to standard output", {}, "--json"};
-        if (!writePerfetto(std::cout, plan, timeline))
-            return Error{ErrorCode::Io, "standard output cannot be written", {}, "stdout"};
-        return 0;
-    }
-    TRY_VOID(writeTrace(arguments.text("out"), plan, timeline));
-    if (arguments.has("json"))
-        printJson({{"format", format}, {"file", arguments.text("out")}, {"spans", timeline.spans.size()}});
-    return 0;
-}
-
 } // namespace planloom::cli

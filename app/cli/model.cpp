@@ -219,4 +219,62 @@ std::string secondsText(double seconds)
     return text;
 }
 
+namespace {
+
+/// True if two tensors are of one type in files: a plan may be older than the way in which its model's
+/// weights are divided into parts now.
+bool holdsSameValues(const Graph &plan, TensorId mine, const Graph &model, TensorId theirs)
+{
+    return plan.at(mine).type.dataType == model.at(theirs).type.dataType
+        && shapeInFiles(plan, mine) == shapeInFiles(model, theirs);
+}
+
+} // namespace
+
+Result<ExecutionPlan> planWithValues(const std::string &path)
+{
+    TRY(auto plan, readPlan(path));
+    auto source = rememberedModel(plan);
+    if (!source) {
+        Error error = std::move(source).error();
+        error.where = path + ":" + error.where;
+        return error;
+    }
+    if (!isAtHand(*source)) {
+        std::fprintf(stderr,
+            "planloom-cli: warning: the model %s is not at hand: what the plan's graph stores has no values "
+            "but those "
+            "that --random-weights draws\n",
+            source->source.c_str());
+        return plan;
+    }
+    TRY(const auto model, openToTrain(*source));
+    std::map<std::string, TensorId> byName;
+    for (std::size_t i = 0; i < model->graph->tensors.size(); ++i)
+        byName[model->graph->tensors[i].name] = TensorId{static_cast<std::int32_t>(i)};
+    Graph graph = *plan.graph;
+    for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+        const TensorId id{static_cast<std::int32_t>(i)};
+        Tensor &tensor = graph.tensors[i];
+        if (tensor.role == TensorRole::Activation || tensor.role == TensorRole::Gradient)
+            continue;
+        const auto it = byName.find(tensor.name);
+        if (it == byName.end() || !holdsSameValues(graph, id, *model->graph, it->second))
+            return Error{ErrorCode::InvalidInput,
+                "the model " + source->source + " is not the one the plan was made for: "
+                    + (it == byName.end() ? "it has no tensor " : "it has another type of ") + tensor.name,
+                "solve the model again", path};
+        const Tensor &known = model->graph->at(it->second);
+        tensor.data = known.data;
+        if (known.data && known.type != tensor.type) {
+            auto data = std::make_shared<TensorData>(*known.data);
+            data->type = tensor.type;
+            tensor.data = std::move(data);
+        }
+        tensor.external = known.external;
+    }
+    plan.graph = std::make_shared<const Graph>(std::move(graph));
+    return plan;
+}
+
 } // namespace planloom::cli

@@ -27,6 +27,10 @@ Result<PlanRequest> planRequest(const Arguments &arguments, const std::string &m
 /// A plan file. @return NotFound, Io, or what is wrong in it with the file's name in `where`
 Result<ExecutionPlan> readPlan(const std::string &path);
 
+/// A plan file with its model's values: a plan holds none. Where the model is not at hand, which is said, it
+/// is the plan as it is.
+Result<ExecutionPlan> planWithValues(const std::string &path);
+
 /// The cluster that the command line names, with its framework. @param usual  where it names none
 std::string clusterWord(const Arguments &arguments, const std::string &usual);
 

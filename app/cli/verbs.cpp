@@ -265,11 +265,14 @@ VerbSpec importVerb()
 VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
-        {{"format", "perfetto|megatron|bridge|verl|nemo-rl|torchtitan|deepspeed|accelerate|nanotron|nnscaler",
-             "a trace for Perfetto, or the config of a framework: status 1 if that leaves rows out"},
-            {"out", "FILE", "where to (default: standard output)"},
+        {{"format",
+             "perfetto|torch|megatron|bridge|verl|nemo-rl|torchtitan|deepspeed|accelerate|nanotron|nnscaler",
+             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; else "
+             "the config of a framework: status 1 if that leaves rows out (default: perfetto)"},
+            {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
+            {"weights", "", "torch: with the weights that the model's files have"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
-        "planloom-cli export plan.json --format perfetto --out trace.json"};
+        "planloom-cli export plan.json --format torch --out folder"};
 }
 
 VerbSpec galleryVerb()

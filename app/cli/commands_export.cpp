@@ -1,0 +1,81 @@
+#include "app/cli/commands.h"
+#include "app/cli/export_config.h"
+#include "app/cli/model.h"
+
+#include "engine/base/files.h"
+#include "engine/design/models/reference.h"
+#include "engine/interop/perfetto.h"
+#include "engine/interop/torch/torch_export.h"
+#include "engine/simulate/simulate.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <iostream>
+
+namespace planloom::cli {
+
+namespace {
+
+using nlohmann::json;
+
+Result<int> exportPerfetto(const Arguments &arguments)
+{
+    TRY(const auto plan, readPlan(arguments.positional()));
+    TRY(const auto cluster, clusterOf(arguments, plan));
+    TRY(const auto timeline, simulate(plan, cluster));
+    if (!arguments.has("out")) {
+        if (arguments.has("json"))
+            return Error{ErrorCode::InvalidInput,
+                "--json needs --out: the trace itself goes to standard output", {}, "--json"};
+        if (!writePerfetto(std::cout, plan, timeline))
+            return Error{ErrorCode::Io, "standard output cannot be written", {}, "stdout"};
+        return 0;
+    }
+    TRY_VOID(writeFileBy(
+        arguments.text("out"), [&](std::ostream &stream) { return writePerfetto(stream, plan, timeline); }));
+    if (arguments.has("json"))
+        std::cout << json{{"format", "perfetto"}, {"file", arguments.text("out")},
+            {"spans", timeline.spans.size()}}
+                  << "\n";
+    return 0;
+}
+
+Result<int> exportToTorch(const Arguments &arguments)
+{
+    if (!arguments.has("out"))
+        return Error{ErrorCode::InvalidInput, "--format torch needs --out: the folder to write",
+            "planloom-cli export PLAN --format torch --out FOLDER", "--out"};
+    TRY(const auto plan, planWithValues(arguments.positional()));
+    TRY(const auto reference, referenceOf(plan));
+    TRY(const auto made,
+        exportTorch(plan, {.weights = arguments.has("weights"), .reference = reference.get()}));
+    const std::string folder = arguments.text("out");
+    TRY_VOID(writeTorchFolder(made, folder));
+    if (arguments.has("json"))
+        std::cout << json{{"format", "torch"}, {"folder", folder}, {"processes", made.world},
+            {"programs", made.programs}}
+                  << "\n";
+    else
+        std::printf("%s: %d processes, %d distinct programs; start it with\n  torchrun --nproc-per-node %d "
+                    "%s/train.py --steps 3 --random-weights 7\n",
+            folder.c_str(), made.world, made.programs, made.world, folder.c_str());
+    return 0;
+}
+
+} // namespace
+
+Result<int> runExport(const Arguments &arguments)
+{
+    const std::string format = arguments.text("format", "perfetto");
+    if (format == "perfetto")
+        return exportPerfetto(arguments);
+    if (format == "torch")
+        return exportToTorch(arguments);
+    if (isConfigFormat(format))
+        return exportConfig(arguments);
+    return Error{ErrorCode::NotSupported, "\"" + format + "\" is no format of export",
+        "planloom-cli help export lists those there are", "--format"};
+}
+
+} // namespace planloom::cli

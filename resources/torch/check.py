@@ -1,0 +1,97 @@
+"""Holds the plan's programs against the unpartitioned model: python check.py, or torchrun --nproc-per-node N check.py
+
+In one process the plan's devices are threads. The unpartitioned model is the program of the same model's plan for one device,
+in the folder `reference`.
+"""
+
+import argparse
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, FOLDER)
+
+import torch  # noqa: E402
+
+from runtime import checkpoints  # noqa: E402
+from runtime.buffers import LiveBytes  # noqa: E402
+from runtime.data import Beginnings, Drawn  # noqa: E402
+from runtime.groups import Processes  # noqa: E402
+from runtime.local import on_threads  # noqa: E402
+from runtime.step import Run, read_plan  # noqa: E402
+
+
+def outcome(folder, plan, processes, steps, seed, memory=False):
+    """Loss, gradients and weights after some steps, and the bytes that lived at once in the last one."""
+    sys.path.insert(0, folder)
+    constants = os.path.join(folder, "constants.safetensors")
+    run = Run(folder, processes, Beginnings(plan, constants if os.path.exists(constants) else None, None, seed),
+              Drawn(plan, seed), seed)
+    sys.path.remove(folder)
+    peak = None
+    for number in range(steps):
+        run.gradients = [] if number + 1 == steps else None
+        if memory and number + 1 == steps:
+            kept = run.gradients
+            run.gradients = None  # copies of them would count
+            with LiveBytes() as live:
+                for value in vars(run.weights).values():
+                    live.note(value if isinstance(value, torch.Tensor) else value.tensor)
+                loss = run.step()
+            peak = live.peak
+            run.gradients = kept
+        else:
+            loss = run.step()
+    return loss, run.whole(run.gradients), run.whole(checkpoints.pieces(run, ("weight",))), peak
+
+
+def worst(ours, theirs):
+    """The largest difference relative to the largest value of each tensor, and which it is of."""
+    largest = max((float(each.abs().max()) for each in theirs.values() if each.numel()), default=0.0)
+    found = (0.0, "")
+    for name, expected in theirs.items():
+        if name not in ours:
+            return float("inf"), name
+        scale = max(float(expected.abs().max()) if expected.numel() else 0.0, 1e-3 * largest, 1e-30)
+        found = max(found, (float((ours[name].double() - expected.double()).abs().max()) / scale if expected.numel() else 0.0, name))
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--tolerance", type=float, default=1e-4)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    plan = read_plan(FOLDER)
+    under_torchrun = int(os.environ.get("WORLD_SIZE", 1)) > 1
+    if under_torchrun or plan["world"] == 1:
+        processes = Processes(plan)
+        made = outcome(FOLDER, plan, processes, chosen.steps, chosen.seed)
+        rank = processes.rank
+    else:
+        made = on_threads(plan, lambda thread: outcome(FOLDER, plan, thread, chosen.steps, chosen.seed))[0]
+        peaks = [each[3] for each in on_threads(plan, lambda thread: outcome(FOLDER, plan, thread, 2, chosen.seed, True))]
+        for peak, planned in list(zip(peaks, plan["peak_bytes"]))[:8]:
+            print(f"bytes that live at once: {peak}, planned {planned} ({100 * (peak / max(planned, 1) - 1):+.1f}%)")
+        rank = 0
+    reference = os.path.join(FOLDER, "reference")
+    ok = True
+    if rank == 0 and os.path.isdir(reference):
+        for name in [name for name in sys.modules if name.startswith("programs")]:
+            del sys.modules[name]
+        single = read_plan(reference)
+        expected = on_threads(single, lambda thread: outcome(reference, single, thread, chosen.steps, chosen.seed))[0]
+        loss = abs(made[0] - expected[0]) / max(abs(expected[0]), 1e-30)
+        gradient, weight = worst(made[1], expected[1]), worst(made[2], expected[2])
+        ok = max(loss, gradient[0], weight[0]) <= chosen.tolerance
+        print(f"loss {made[0]:.7g}, of the unpartitioned model {expected[0]:.7g}; worst gradient {gradient[1]} {gradient[0]:.2g}, "
+              f"worst weight {weight[1]} {weight[0]:.2g}: {'equal' if ok else 'DIFFERENT'}")
+    if under_torchrun or plan["world"] == 1:
+        processes.close()
+    sys.exit(0 if ok else 1)
+
+
+if __name__ == "__main__":
+    main()

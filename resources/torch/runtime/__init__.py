@@ -1,0 +1,6 @@
+"""What the programs of this plan run on: queues, process groups, buffers, data, checkpoints."""
+
+from .buffers import accumulate, accumulate_
+from .queues import wait
+
+__all__ = ["accumulate", "accumulate_", "wait"]

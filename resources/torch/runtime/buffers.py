@@ -1,0 +1,116 @@
+"""Where values are kept: weights across steps, sums for a step, a micro-batch's values from one block to another."""
+
+from types import SimpleNamespace
+
+import torch
+
+
+class Values(SimpleNamespace):
+    """Tensors by name. A program deletes each where the plan says that nobody needs it any more."""
+
+
+def accumulate(values, name, x, dtype=None):
+    """values.name += x, the first time in a step values.name = x, in memory of its own."""
+    if hasattr(values, name):
+        getattr(values, name).add_(x)
+    else:
+        setattr(values, name, x.to(dtype or x.dtype, copy=True))
+
+
+def accumulate_(values, name, x):
+    """As `accumulate`, but the first x stays where it is: nobody else needs it."""
+    if hasattr(values, name):
+        getattr(values, name).add_(x)
+    else:
+        setattr(values, name, x)
+
+
+class Part:
+    """A box of one of the model's tensors: first and last-but-one index along every dimension."""
+
+    def __init__(self, name, ranges):
+        self.name = name
+        self.ranges = tuple(ranges)
+
+    @property
+    def shape(self):
+        return tuple(end - begin for begin, end in self.ranges)
+
+    def __repr__(self):
+        return f"{self.name}[{', '.join(f'{begin}:{end}' for begin, end in self.ranges)}]"
+
+
+class Parts:
+    """The model's tensors by name: `parts["wte.weight"][0:64, :]` is what `take` makes of that box."""
+
+    def __init__(self, shapes, take, shift=None):
+        self.shapes = shapes
+        self.take = take
+        self.shift = shift
+
+    def __getitem__(self, name):
+        return _Boxes(self, name)
+
+
+class _Boxes:
+    def __init__(self, parts, name):
+        self.parts = parts
+        self.name = name
+
+    def __getitem__(self, box):
+        shape = self.parts.shapes[self.name]
+        box = box if isinstance(box, tuple) else (box,)
+        ranges = []
+        for dimension, extent in enumerate(shape):
+            cut = box[dimension] if dimension < len(box) else slice(None)
+            ranges.append((0 if cut.start is None else cut.start, extent if cut.stop is None else cut.stop))
+        if self.parts.shift:
+            dimension, by = self.parts.shift(self.name)
+            if dimension >= 0:
+                begin, end = ranges[dimension]
+                ranges[dimension] = (begin + by, end + by)
+        return self.parts.take(Part(self.name, ranges))
+
+
+class LiveBytes:
+    """Counts the bytes of all storages that operators make while they live: what a plan's arena is held against."""
+
+    def __init__(self):
+        self.storages = {}
+        self.peak = 0
+
+    def __enter__(self):
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        outer = self
+
+        class Mode(TorchDispatchMode):
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                made = function(*args, **(kwargs or {}))
+                for each in made if isinstance(made, (tuple, list)) else (made,):
+                    if isinstance(each, torch.Tensor):
+                        outer.note(each)
+                outer.count()
+                return made
+
+        self.mode = Mode()
+        self.mode.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.mode.__exit__(*error)
+
+    def note(self, tensor):
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        known = self.storages.get(key)
+        if known is None or known[0].expired():
+            self.storages[key] = (StorageWeakRef(storage), storage.nbytes())
+
+    def count(self):
+        dead = [key for key, (reference, _) in self.storages.items() if reference.expired()]
+        for key in dead:
+            del self.storages[key]
+        self.peak = max(self.peak, sum(size for _, size in self.storages.values()))

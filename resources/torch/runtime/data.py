@@ -1,0 +1,127 @@
+"""Where the values of a run come from: batches of samples, and what weights begin with."""
+
+import torch
+
+from . import draw
+from .safetensors import File
+
+
+class Drawn:
+    """Batches that are drawn by seed: each step the same, or each anew."""
+
+    def __init__(self, plan, seed, anew=False):
+        self.plan = plan
+        self.seed = seed
+        self.anew = anew
+
+    def take(self, part, step, micro_batch):
+        seed = self.seed
+        if self.anew:
+            whole = self.plan["whole_batches"]
+            seed = draw.seed_of_batch(seed, step * self.plan["cuts"] + micro_batch if whole else step)
+        return draw.drawn(self.plan["tensors"][part.name], seed, part.ranges)
+
+
+class Samples:
+    """Batches of a Dataset of the user's, whose samples are tensors by the names of the model's inputs. Of each batch a rank
+    takes the samples, and of each sample the part, that its layout has. Inputs without samples (positions) are those of the
+    first one."""
+
+    def __init__(self, plan, dataset):
+        self.plan = plan
+        self.dataset = dataset
+        self.kept = {}
+        sample = dataset[0]
+        for name in plan["inputs"]:
+            if name not in sample:
+                raise SystemExit(f"the dataset's samples have no '{name}': the model's inputs are {', '.join(plan['inputs'])}")
+
+    def sample(self, index):
+        index %= len(self.dataset)
+        if index not in self.kept:
+            if len(self.kept) >= 4 * max(1, self.plan["batch"]):
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[index] = self.dataset[index]
+        return self.kept[index]
+
+    def take(self, part, step, micro_batch):
+        tensor = self.plan["tensors"][part.name]
+        dimension = tensor["batch_dimension"]
+        batch = step * self.plan["cuts"] + micro_batch if self.plan["whole_batches"] else step
+        dtype = getattr(torch, tensor["dtype"])
+        if dimension < 0:
+            values = torch.as_tensor(self.sample(0)[part.name])
+            return self._box(part, values, part.ranges).to(dtype)
+        begin, end = part.ranges[dimension]
+        per_sample = max(1, tensor["shape"][dimension] // self.plan["batch"])
+        rest = [each for d, each in enumerate(part.ranges) if d != dimension]
+        rows = []
+        for row in range(begin, end):
+            values = torch.as_tensor(self.sample(batch * self.plan["batch"] + row // per_sample)[part.name])
+            rows.append(self._box(part, values if per_sample == 1 else values[row % per_sample], rest))
+        return torch.stack(rows, dimension).to(dtype)
+
+    def _box(self, part, values, ranges):
+        if values.dim() != len(ranges):
+            raise SystemExit(f"a sample's '{part.name}' has {values.dim()} dimensions, expected {len(ranges)}")
+        for d, (begin, end) in enumerate(ranges):
+            if end > values.shape[d]:
+                raise SystemExit(f"a sample's '{part.name}' has {values.shape[d]} places along dimension {d}, expected {end}")
+            values = values.narrow(d, begin, end - begin)
+        return values
+
+
+class Beginnings:
+    """What weights, optimizer states and constants are at the start."""
+
+    def __init__(self, plan, constants=None, weights=None, seed=None):
+        self.plan = plan
+        self.constants = File(constants) if constants else {}
+        self.weights = weights
+        self.file = File(weights) if isinstance(weights, str) else None
+        self.seed = seed
+        self.overwritten = {}
+
+    def take(self, part):
+        tensor = self.plan["tensors"][part.name]
+        dtype = getattr(torch, tensor["dtype"])
+        if part.name in self.overwritten:
+            return self.overwritten[part.name](part)
+        if part.name in self.constants:
+            return self._box(self.constants.whole(part.name), part)
+        if tensor["role"] == "state":
+            return torch.zeros(part.shape, dtype=dtype)
+        values = self._given(tensor["file"]["name"])
+        if values is not None:
+            expected = tuple(tensor["file"]["shape"])
+            if tuple(values.shape) != expected:
+                raise SystemExit(f"'{tensor['file']['name']}' has shape {tuple(values.shape)} in the weights, expected {expected}: "
+                                 "they are another model's")
+            if values.dtype != dtype and not (values.is_floating_point() and dtype.is_floating_point):
+                raise SystemExit(f"'{tensor['file']['name']}' is {values.dtype} in the weights, expected {dtype}")
+            count, length, first, stride = tensor["file"]["runs"]
+            if count == 1:
+                flat = values.reshape(-1)[first:first + length]
+            else:
+                flat = torch.as_strided(values.contiguous(), (count, length), (stride, 1), first)
+            return self._box(flat.reshape(tensor["shape"]).to(dtype), part)
+        if self.seed is None:
+            raise SystemExit(f"there are no values for '{tensor['file']['name']}': give --weights FILE, or --random-weights SEED")
+        return draw.drawn(tensor, self.seed, part.ranges)
+
+    def _given(self, name):
+        if self.file is not None:
+            if name not in self.file:
+                raise SystemExit(f"{self.weights} has no tensor '{name}'")
+            return self.file.whole(name)
+        if self.weights is not None:
+            if name not in self.weights:
+                raise SystemExit(f"the state_dict has no tensor '{name}'")
+            return self.weights[name]
+        return None
+
+    @staticmethod
+    def _box(values, part):
+        for d, (begin, end) in enumerate(part.ranges):
+            values = values.narrow(d, begin, end - begin)
+        return values.clone()

@@ -1,0 +1,110 @@
+"""Gradients of norms, and batch normalisation from statistics that devices may share."""
+
+import torch
+
+
+def layer_norm_backward(dy, x, scale, shape, eps, mask):
+    if x is None:  # of the bias alone
+        return tuple(dy.flatten(0, -len(shape) - 1).sum(0) if wanted else None for wanted in mask)
+    x = x.contiguous()
+    _, mean, rstd = torch.native_layer_norm(x, shape, None, None, eps)
+    bias = None if len(mask) < 3 or not mask[2] else (scale if scale is not None else dy.new_zeros(shape))
+    made = torch.ops.aten.native_layer_norm_backward(dy.contiguous(), x, shape, mean, rstd, scale, bias,
+                                                     [bool(wanted) for wanted in mask] + [False] * (3 - len(mask)))
+    return made[:len(mask)]
+
+
+def rms_norm_backward(dy, x, scale, shape, eps, mask):
+    wide, slope = (each.float() if each.dtype in (torch.float16, torch.bfloat16) else each for each in (x, dy))
+    dims = tuple(range(-len(shape), 0))
+    rstd = torch.rsqrt(wide.square().mean(dims, keepdim=True) + eps)
+    normal = wide * rstd
+    d_scale = (slope * normal).flatten(0, -len(shape) - 1).sum(0).to(dy.dtype) if len(mask) > 1 and mask[1] else None
+    if not mask[0]:
+        return (None, d_scale)[:len(mask)]
+    slope = slope if scale is None else slope * scale
+    d_x = rstd * (slope - normal * (slope * normal).mean(dims, keepdim=True))
+    return (d_x.to(x.dtype), d_scale)[:len(mask)]
+
+
+def instance_norm_backward(dy, x, scale, eps, mask):
+    dims = tuple(range(2, dy.dim()))
+    per_channel = (1, -1) + (1,) * len(dims)
+    d_bias = dy.sum((0,) + dims) if mask[2] else None
+    if x is None:
+        return None, None, d_bias
+    centred = x - x.mean(dims, keepdim=True)
+    rstd = torch.rsqrt(centred.square().mean(dims, keepdim=True) + eps)
+    normal = centred * rstd
+    d_scale = (dy * normal).sum((0,) + dims) if mask[1] else None
+    d_x = None
+    if mask[0]:
+        slope = dy * scale.view(per_channel)
+        d_x = rstd * (slope - slope.mean(dims, keepdim=True) - normal * (slope * normal).mean(dims, keepdim=True))
+    return d_x, d_scale, d_bias
+
+
+# Statistics are of channels, over all samples; with `groups` of groups of channels of each sample. They are divided by the
+# number of elements in the whole tensor, so that parts add up.
+
+
+def _summed(x, groups):
+    if groups:
+        return x.reshape(x.shape[0], groups, -1).sum(-1)
+    return x.transpose(0, 1).flatten(1).sum(1)
+
+
+def _per_element(statistic, shape, groups):
+    if groups:
+        statistic = statistic.repeat_interleave(shape[1] // groups, 1)
+        return statistic.reshape(*statistic.shape, *(1,) * (len(shape) - 2))
+    return statistic.reshape(1, -1, *(1,) * (len(shape) - 2))
+
+
+def batch_mean(x, count, groups):
+    return _summed(x, groups) / count
+
+
+def batch_mean_backward(dy, shape, count, groups):
+    return (_per_element(dy, shape, groups) / count).expand(shape)
+
+
+def batch_variance(x, mean, count, groups):
+    return _summed((x - _per_element(mean, x.shape, groups)).square(), groups) / count
+
+
+def batch_variance_backward(dy, x, mean, count, groups, mask):
+    slope = 2 * (x - _per_element(mean, x.shape, groups)) * _per_element(dy, x.shape, groups) / count
+    return slope if mask[0] else None, -_summed(slope, groups) if mask[1] else None
+
+
+def _channels(vector, shape):
+    return vector.reshape(1, -1, *(1,) * (len(shape) - 2))
+
+
+def batch_normalize(x, mean, variance, scale, bias, eps, groups):
+    rstd = _per_element(torch.rsqrt(variance + eps), x.shape, groups)
+    made = (x - _per_element(mean, x.shape, groups)) * rstd
+    if scale is not None:
+        made = made * _channels(scale, x.shape)
+    return made if bias is None else made + _channels(bias, x.shape)
+
+
+def batch_normalize_backward(dy, x, mean, variance, scale, eps, groups, mask):
+    shape = dy.shape
+    d_bias = dy.transpose(0, 1).flatten(1).sum(1) if mask[4] else None
+    if variance is None:
+        return None, None, None, None, d_bias
+    root = torch.rsqrt(variance + eps)
+    rstd = _per_element(root, shape, groups)
+    slope = dy if scale is None else dy * _channels(scale, shape)
+    d_x = slope * rstd
+    d_mean = -_summed(d_x, groups) if mask[1] else None
+    d_variance = d_scale = None
+    if mask[2] or mask[3]:
+        centred = x - _per_element(mean, shape, groups)
+        if mask[2]:
+            d_variance = -0.5 * _summed(slope * centred, groups) * root**3
+        if mask[3]:
+            d_scale = (dy * centred * rstd).transpose(0, 1).flatten(1).sum(1)
+    return d_x if mask[0] else None, d_mean, d_variance, d_scale, d_bias

@@ -1,0 +1,60 @@
+"""Reading and writing safetensors files (https://github.com/huggingface/safetensors), piece by piece."""
+
+import json
+import struct
+
+import torch
+
+_TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+          "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool}
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
+
+
+class File:
+    """A file that is open to be read: only what is asked for is."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as file:
+            length = struct.unpack("<Q", file.read(8))[0]
+            header = json.loads(file.read(length))
+        self.metadata = header.pop("__metadata__", {})
+        self.start = 8 + length
+        self.header = header
+
+    def __contains__(self, name):
+        return name in self.header
+
+    def shape(self, name):
+        return tuple(self.header[name]["shape"])
+
+    def dtype(self, name):
+        return _TYPES[self.header[name]["dtype"]]
+
+    def whole(self, name):
+        entry = self.header[name]
+        begin, end = entry["data_offsets"]
+        if begin == end:
+            return torch.empty(entry["shape"], dtype=self.dtype(name))
+        mapped = torch.from_file(self.path, False, self.start + end, dtype=torch.uint8)
+        return mapped[self.start + begin:].clone().view(self.dtype(name)).view(entry["shape"])
+
+
+def write(path, tensors, metadata=None):
+    """Whole or not at all."""
+    import os
+
+    header, offset = {"__metadata__": {"format": "pt", **(metadata or {})}}, 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + size]}
+        offset += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path + ".part", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(bytes(tensor.contiguous().flatten().view(torch.uint8).untyped_storage())[:tensor.numel() * tensor.element_size()])
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".part", path)

@@ -1,0 +1,96 @@
+"""Trains under the plan of this folder: torchrun --nproc-per-node N train.py --steps 10 --weights model.safetensors"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, FOLDER)
+
+import torch  # noqa: E402
+
+import dataset as user  # noqa: E402
+from runtime import checkpoints, spans  # noqa: E402
+from runtime.data import Beginnings, Drawn, Samples  # noqa: E402
+from runtime.groups import Processes  # noqa: E402
+from runtime.safetensors import write  # noqa: E402
+from runtime.step import Run, read_plan, schedule_of  # noqa: E402
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=1)
+    parser.add_argument("--weights", help="safetensors file with the model's own names")
+    parser.add_argument("--random-weights", type=int, metavar="SEED", help="draw weights that have no values, and all else, from SEED")
+    parser.add_argument("--seed", type=int, default=1, help="of dropout and drawn batches")
+    parser.add_argument("--data", choices=("dataset", "synthetic", "same"),
+                        help="the Dataset of dataset.py, batches drawn anew for each step, or the same one in all of them "
+                             "(default: dataset if there is one, else same)")
+    parser.add_argument("--learning-rate", type=float, help="in place of the plan's")
+    parser.add_argument("--rate-schedule", help="constant:warmup=10, cosine:warmup=10,total=100,floor=0.1")
+    parser.add_argument("--checkpoint", metavar="FOLDER", help="write checkpoints (torch.distributed.checkpoint) there")
+    parser.add_argument("--checkpoint-every", type=int, default=0, metavar="STEPS")
+    parser.add_argument("--resume", metavar="CHECKPOINT", help="go on from a checkpoint, of this plan or another one of the model")
+    parser.add_argument("--log", metavar="FILE", help="JSON lines: step, loss, seconds, learning rate")
+    parser.add_argument("--spans", metavar="FILE", help="when each instruction of the last step ran, as Planloom reads it")
+    parser.add_argument("--dump", metavar="FILE", help="loss, gradients of the last step and weights behind it, as safetensors")
+    parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS", help="that any communication may take")
+    return parser.parse_args()
+
+
+def main():
+    chosen = options()
+    plan = read_plan(FOLDER)
+    processes = Processes(plan, chosen.deadline)
+    seed = chosen.seed if chosen.random_weights is None else chosen.random_weights
+    samples = user.dataset() if chosen.data in (None, "dataset") else None
+    if chosen.data == "dataset" and samples is None:
+        raise SystemExit("dataset.py has no Dataset yet: its function returns None")
+    batches = Drawn(plan, seed, chosen.data == "synthetic") if samples is None else Samples(plan, samples)
+    constants = os.path.join(FOLDER, "constants.safetensors")
+    weights = chosen.weights or (os.path.join(FOLDER, "weights.safetensors")
+                                 if os.path.exists(os.path.join(FOLDER, "weights.safetensors")) else None)
+    beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, weights, chosen.random_weights)
+    start = 0
+    if chosen.resume:
+        start = checkpoints.read(chosen.resume, plan, beginnings)
+    schedule = schedule_of(chosen.rate_schedule, start + chosen.steps) if chosen.rate_schedule else None
+    run = Run(FOLDER, processes, beginnings, batches, seed, chosen.learning_rate, schedule)
+    run.step_number = start
+    log = open(chosen.log, "a") if chosen.log and processes.rank == 0 else None
+    for number in range(chosen.steps):
+        last = number + 1 == chosen.steps
+        run.gradients = [] if chosen.dump and last else None
+        begin = time.perf_counter()
+        with spans.recorded(run, chosen.spans if last else None):
+            loss = run.step()
+        seconds = time.perf_counter() - begin
+        if processes.rank == 0:
+            print(f"step {run.step_number}: loss {loss:.7g}, {seconds * 1e3:.1f} ms", flush=True)
+            if log:
+                log.write(json.dumps({"step": run.step_number, "loss": loss, "seconds": seconds,
+                                      "learning_rate": run.rate(plan["learning_rate"])}) + "\n")
+                log.flush()
+        if chosen.checkpoint and (last or (chosen.checkpoint_every and (number + 1) % chosen.checkpoint_every == 0)):
+            checkpoints.write(chosen.checkpoint, run)
+    if chosen.dump:
+        made = dump(run, loss)
+        if processes.rank == 0:
+            write(chosen.dump, made)
+    processes.close()
+
+
+def dump(run, loss):
+    """What another run is compared with."""
+    gradients = run.whole(run.gradients)
+    weights = run.whole(checkpoints.pieces(run, ("weight",)))
+    made = {"loss": torch.tensor(loss, dtype=torch.float64)}
+    made.update({"grad/" + name: values for name, values in gradients.items()})
+    made.update({"weight/" + name: values for name, values in weights.items()})
+    return made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Exported plans in PyTorch against Planloom's own runner: loss, every gradient, and weights after some steps.
+
+    python3 tests/e2e/torch_plans.py --cli build/tests/bin/planloom-cli --python VENV/bin/python [--only WORD] [--torchrun]
+
+Needs a Python with torch and numpy (`python3 -m venv VENV; VENV/bin/pip install torch numpy`), which no build does. Plans run on
+threads of one process each; with --torchrun in one start of torchrun for each number of processes, by gloo. Prints a line for
+each plan, and a summary; --most N stops behind N plans. Weights are compared under SGD: Adam's first steps turn gradients that
+are zero but for rounding into steps of full length.
+"""
+
+import argparse
+import fnmatch
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MODELS = {
+    "gpt": "zoo:gpt?layers=4&hidden=32&heads=4&vocab=96&seq=16&batch=8",
+    "llama": "zoo:llama?layers=4&hidden=32&heads=4&kv_heads=2&vocab=96&seq=16&batch=8",
+    "t5": "zoo:t5?layers=2&hidden=32&heads=4&d_kv=8&ffn=64&vocab=96&src=16&tgt=16&batch=8",
+    "moe": "zoo:moe?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&ffn=64",
+    "resnet": "zoo:resnet?depth=18&width=8&image=32&classes=10&batch=8",
+    "unet3d": "zoo:unet3d?batch=4",
+    "swin": "zoo:swin?batch=8&hidden=16&heads=2&image=32&layers=4&window=4&patch=2&classes=10",
+    "evoformer": "zoo:evoformer?layers=1&batch=4",
+    "mlp": "zoo:mlp?batch=8",
+    "gpt-dropout": "zoo:gpt?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&dropout=0.1",
+}
+
+# devices, gallery, more options
+PLANS = [
+    (1, "single", []),
+    (2, "data-parallel", []), (4, "data-parallel", ["--micro-batches", "2"]),
+    (4, "zero1", []), (4, "zero2", []), (4, "zero3", []), (2, "zero3", ["--micro-batches", "2"]),
+    (2, "tensor-parallel", []), (4, "tensor-parallel", []),
+    (2, "sequence-parallel", []), (4, "sequence-parallel", []),
+    (2, "context-parallel", []), (4, "context-parallel", []),
+    (4, "expert-parallel", []), (2, "spatial", []), (4, "axial", []), (4, "conv-dense", []),
+    (2, "pipeline", ["--micro-batches", "4"]), (4, "gpipe", ["--micro-batches", "4"]),
+    (4, "1f1b", ["--micro-batches", "4"]), (2, "interlaced", ["--micro-batches", "4"]),
+    (4, "3f1b", ["--micro-batches", "4"]), (4, "bidirectional", ["--micro-batches", "4"]),
+    (2, "terapipe", ["--micro-batches", "2"]), (4, "coshard", []),
+    (8, "3d:dp=2,tp=2,pp=2", ["--micro-batches", "4"]), (4, "3d:dp=2,tp=2,pp=1", []), (4, "alpa", []),
+    (2, "1f1b", ["--micro-batches", "4", "--schedule", "zb-h1"]),
+    (2, "1f1b", ["--micro-batches", "4", "--schedule", "zb-v"]),
+    (2, "1f1b", ["--micro-batches", "4", "--schedule", "interleaved"]),
+    (2, "1f1b", ["--micro-batches", "4", "--schedule", "dualpipe"]),
+    (2, "data-parallel", ["--recompute", "full"]), (2, "data-parallel", ["--offload", "both"]),
+    (2, "data-parallel", ["--clip-norm", "0.1"]), (2, "data-parallel", ["--optimizer", "adamw"]),
+    (2, "data-parallel", ["--attention", "plain"]),
+    (2, "pipedream", ["--micro-batches", "4"]), (2, "pipedream-2bw", ["--micro-batches", "4"]),
+]
+
+
+def words_of(model, devices, gallery, more):
+    return f"{model:12} {devices} {gallery} {' '.join(more)}".strip()
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def prepare(cli, folder, model, devices, gallery, more, steps, seed):
+    """A plan, its export, and what the runner makes of it. @return what went wrong, and where"""
+    plan = os.path.join(folder, "plan.json")
+    options = more if "--optimizer" in more else [*more, "--optimizer", "sgd", "--learning-rate", "0.1"]
+    solved = run([cli, "solve", MODELS[model], "--devices", str(devices), "--gallery", gallery, "--allow-copies",
+                  *options, "--out", plan])
+    if not os.path.exists(plan):
+        return "no plan", (solved.stderr.strip().splitlines() or ["?"])[-1]
+    exported = run([cli, "export", plan, "--format", "torch", "--out", os.path.join(folder, "torch")])
+    if exported.returncode != 0:
+        return "refused", exported.stderr.strip().splitlines()[0]
+    ran = run([cli, "run", plan, "--steps", str(steps), "--random-weights", str(seed), "--dump", os.path.join(folder, "dump")])
+    if ran.returncode != 0:
+        return "no run", (ran.stderr.strip().splitlines() or ["?"])[-1]
+    return None, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cli", required=True)
+    parser.add_argument("--python", required=True)
+    parser.add_argument("--only", default="*", help="pattern of the plans' lines")
+    parser.add_argument("--model", action="append", choices=list(MODELS), help="may be repeated; default: all")
+    parser.add_argument("--most", type=int, default=10**9)
+    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--torchrun", action="store_true")
+    parser.add_argument("--keep", help="folder to work in, which stays")
+    parser.add_argument("--tolerance", type=float, default=1e-4)
+    chosen = parser.parse_args()
+    work = chosen.keep or tempfile.mkdtemp(prefix="torch_plans")
+    os.makedirs(work, exist_ok=True)
+    jobs, table = [], []
+    for model in chosen.model or MODELS:
+        for devices, gallery, more in PLANS:
+            words = words_of(model, devices, gallery, more)
+            if not fnmatch.fnmatch(words, chosen.only) or len(jobs) >= chosen.most:
+                continue
+            folder = os.path.join(work, "".join(c if c.isalnum() else "_" for c in words))
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+            problem, why = prepare(chosen.cli, folder, model, devices, gallery, more, chosen.steps, 7)
+            if problem:
+                table.append((words, problem, why))
+                print(f"{words:70} {problem}: {why}", flush=True)
+                continue
+            jobs.append({"words": words, "devices": devices, "folder": os.path.join(folder, "torch"), "steps": chosen.steps,
+                         "seed": 7, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
+    here = os.path.dirname(os.path.abspath(__file__))
+    groups = sorted({job["devices"] for job in jobs}) if chosen.torchrun else [None]
+    for processes in groups:
+        mine = [job for job in jobs if processes in (None, job["devices"])]
+        while mine:
+            listed = os.path.join(work, "jobs")
+            with open(listed, "w") as file:
+                file.writelines(json.dumps(job) + "\n" for job in mine)
+            start = [chosen.python, "-u"]
+            if processes:
+                start += ["-m", "torch.distributed.run", "--nproc-per-node", str(processes)]
+            worker = subprocess.Popen([*start, os.path.join(here, "torch_plans_worker.py"), listed], stdout=subprocess.PIPE,
+                                      stderr=open(os.path.join(work, "errors"), "w"), text=True,
+                                      env={**os.environ, "OMP_NUM_THREADS": "1"})
+            done = 0
+            for line in worker.stdout:
+                if not line.startswith("{"):
+                    continue
+                answer = json.loads(line)
+                job = next((each for each in mine if each["folder"] == answer["folder"]), None)
+                if job is None or "judged" in job:
+                    continue
+                job["judged"] = True
+                done += 1
+                judge(chosen, job, answer, table)
+            worker.wait()
+            left = [job for job in mine if "judged" not in job]
+            if left and not done:
+                judge(chosen, left[0], {"error": "nothing was said; see " + os.path.join(work, "errors")}, table)
+                left = left[1:]
+            mine = left
+    counts = {}
+    for _, outcome, _ in table:
+        counts[outcome] = counts.get(outcome, 0) + 1
+    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    if not chosen.keep:
+        shutil.rmtree(work)
+    sys.exit(1 if counts.get("DIFFERENT", 0) + counts.get("broke", 0) else 0)
+
+
+def judge(chosen, job, answer, table):
+    if "error" in answer:
+        table.append((job["words"], "broke", answer["error"]))
+        print(f"{job['words']:70} broke: {answer['error']}", flush=True)
+        if "trace" in answer:
+            with open(os.path.join(os.path.dirname(job["folder"]), "trace"), "w") as file:
+                file.write(answer["trace"])
+        return
+    compared = run([chosen.python, "-c", COMPARE, job["folder"], job["out"], job["dump"]])
+    if compared.returncode != 0:
+        table.append((job["words"], "broke", compared.stderr[-300:]))
+        print(f"{job['words']:70} broke: {compared.stderr[-300:]}", flush=True)
+        return
+    found = json.loads(compared.stdout)
+    worst = max(found["loss"], found["grad"][0], 0 if "--optimizer adamw" in job["words"] else found["weight"][0])
+    outcome = "equal" if worst <= chosen.tolerance else "DIFFERENT"
+    table.append((job["words"], outcome, ""))
+    print(f"{job['words']:70} {outcome}: loss {found['loss']:.1g}, gradient {found['grad'][0]:.1g} ({found['grad'][1]}), "
+          f"weight {found['weight'][0]:.1g} ({found['weight'][1]}), {answer['seconds']:.1f} s", flush=True)
+
+
+COMPARE = """
+import json, os, sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from runtime.safetensors import File
+file, dump = File(sys.argv[2]), sys.argv[3]
+expected = {}
+for root, _, names in os.walk(dump):
+    for name in names:
+        if name.endswith('.npy'):
+            path = os.path.join(root, name)
+            expected[os.path.relpath(path, dump)[:-4]] = np.load(path).astype(np.float64)
+found = {'grad': (0.0, ''), 'weight': (0.0, '')}
+largest = {kind: max([np.abs(v).max() for n, v in expected.items() if n.startswith(kind + '/') and v.size] or [0]) for kind in found}
+for name, value in expected.items():
+    kind = name.split('/')[0]
+    if kind not in found or not value.size:
+        continue
+    if name not in file:
+        found[kind] = (float('inf'), 'no ' + name)
+        continue
+    ours = file.whole(name).double().numpy()
+    error = np.abs(ours - value).max() / max(np.abs(value).max(), 1e-3 * largest[kind], 1e-30)
+    error = error if error == error else float('inf')
+    found[kind] = max(found[kind], (float(error), name))
+theirs = float(expected['loss'].reshape(-1)[-1])
+found['loss'] = abs(float(file.whole('loss')) - theirs) / max(abs(theirs), 1e-30)
+print(json.dumps(found))
+"""
+
+
+if __name__ == "__main__":
+    main()
