@@ -2,7 +2,6 @@
 #include "app/cli/commands.h"
 #include "app/cli/commands_watch.h"
 #include "app/cli/conflicts.h"
-#include "app/cli/export_config.h"
 #include "app/cli/idle_report.h"
 #include "app/cli/model.h"
 #include "app/cli/peak_report.h"

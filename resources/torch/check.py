@@ -17,6 +17,7 @@ from runtime import checkpoints  # noqa: E402
 from runtime.buffers import LiveBytes  # noqa: E402
 from runtime.data import Beginnings, Drawn  # noqa: E402
 from runtime.groups import Processes  # noqa: E402
+from runtime.queues import wait  # noqa: E402
 from runtime.local import on_threads  # noqa: E402
 from runtime.step import Run, read_plan  # noqa: E402
 
@@ -36,7 +37,8 @@ def outcome(folder, plan, processes, steps, seed, memory=False):
             run.gradients = None  # copies of them would count
             with LiveBytes() as live:
                 for value in vars(run.weights).values():
-                    live.note(value if isinstance(value, torch.Tensor) else value.tensor)
+                    for tensor in getattr(value, "kept", [value]):
+                        live.note(wait(tensor))
                 loss = run.step()
             peak = live.peak
             run.gradients = kept

@@ -58,6 +58,46 @@ std::string blockName(const DeviceProgram &program, const Segment &segment)
     return name;
 }
 
+std::string blockWords(
+    const DeviceProgram &program, const Segment &segment, std::size_t part, std::size_t parts)
+{
+    const std::string stage = "stage " + std::to_string(segment.stage.index);
+    std::string words;
+    switch (segment.kind) {
+    case SegmentKind::Prologue:
+        return "What is needed of the whole batch before its first micro-batch.";
+    case SegmentKind::Forward:
+        words = "The forward pass of " + stage;
+        break;
+    case SegmentKind::Backward:
+        words = "The backward pass of " + stage;
+        break;
+    case SegmentKind::InputGradient:
+        words = hasWeightGradients(program, segment.stage)
+            ? "The backward pass of " + stage + ", without gradients of weights"
+            : "The backward pass of " + stage;
+        break;
+    case SegmentKind::WeightGradient:
+        words = "Gradients of the weights of " + stage;
+        break;
+    case SegmentKind::Transfer:
+        words = "What goes between " + stage + " and others";
+        break;
+    case SegmentKind::Reduce:
+        words = "Gradients of " + stage + ", put together over replicas";
+        break;
+    case SegmentKind::Optimizer:
+        words = "The update of the weights of " + stage;
+        break;
+    }
+    if (isPass(segment.kind) || segment.kind == SegmentKind::Transfer)
+        words += segment.slice > 0 ? ", of slice " + std::to_string(segment.slice) + " of a micro-batch"
+                                   : ", of one micro-batch";
+    if (parts > 1)
+        words += " (part " + std::to_string(part + 1) + " of " + std::to_string(parts) + ")";
+    return words + ".";
+}
+
 std::string_view withoutSuffix(std::string_view name, std::string_view suffix)
 {
     return name.size() > suffix.size() && name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size())
@@ -99,7 +139,8 @@ std::vector<ProgramBlock> blocksOf(const DeviceProgram &program)
         const std::string name = blockName(program, program.segments[s]);
         for (std::size_t i = 0; i + 1 < at.size(); ++i)
             blocks.push_back({static_cast<std::int32_t>(s), at[i], at[i + 1],
-                numbered(at.size() > 2 ? name + "_part" + std::to_string(i + 1) : name, taken)});
+                numbered(at.size() > 2 ? name + "_part" + std::to_string(i + 1) : name, taken),
+                blockWords(program, program.segments[s], i, at.size() - 1)});
     }
     return blocks;
 }
@@ -172,8 +213,6 @@ std::string BufferNames::longName(std::int32_t buffer) const
         name += "_partial";
     if (info.place == MemoryPlace::Host)
         name += "_host";
-    if (info.staleness > 0)
-        name += "_old" + std::to_string(info.staleness);
     return name;
 }
 
@@ -181,6 +220,8 @@ std::string BufferNames::expressionOf(std::int32_t buffer) const
 {
     switch (holderOf(buffer)) {
     case BufferHolder::Weights:
+        if (const BufferInfo &info = m_program.buffers[static_cast<std::size_t>(buffer)]; info.versions > 1)
+            return "w." + nameOf(buffer - info.staleness) + ".of(m, " + std::to_string(info.staleness) + ")";
         return "w." + nameOf(buffer);
     case BufferHolder::Sums:
         return "s." + nameOf(buffer);

@@ -16,6 +16,7 @@ struct ProgramBlock {
     std::int32_t begin = 0;
     std::int32_t end = 0;
     std::string name{}; ///< "forward_stage1"
+    std::string words{}; ///< "The forward pass of stage 1, of one micro-batch."
 };
 
 /// The blocks of a program, in the order of its segments, with names of their own.
@@ -40,7 +41,8 @@ public:
     BufferNames(const ExecutionPlan &plan, std::int32_t device, const std::vector<ProgramBlock> &blocks);
 
     BufferHolder holderOf(std::int32_t buffer) const { return m_holders[static_cast<std::size_t>(buffer)]; }
-    /// "w.h_0_ln_1_weight", "c_attn"; of a local one, as it is called now.
+    /// "w.h_0_ln_1_weight", "c_attn"; of a local one, as it is called now; of a weight that is kept in
+    /// versions, the one that is as old: "w.h_0_ln_1_weight.of(m, 1)".
     std::string expressionOf(std::int32_t buffer) const;
     /// Without its holder.
     const std::string &nameOf(std::int32_t buffer) const { return m_names[static_cast<std::size_t>(buffer)]; }

@@ -102,8 +102,10 @@ Result<void> ProgramWriter::assignKernel(
 {
     const bool readsFloats = std::any_of(instruction.inputs.begin(), instruction.inputs.end(),
         [&](std::int32_t in) { return in >= 0 && isFloating(info(in).dataType); });
+    const bool mixes = m_plan.graph->at(instruction.op).kind == OperatorKind::Attention;
     const auto isOther = [&](std::int32_t out) {
-        return out >= 0 && readsFloats && isFloating(info(out).dataType) && info(out).dataType != widest;
+        return out >= 0 && readsFloats && !mixes && isFloating(info(out).dataType)
+            && info(out).dataType != widest;
     };
     std::vector<std::string> values;
     BufferList outputs;
@@ -165,8 +167,8 @@ Result<void> ProgramWriter::optimizer(const Instruction &instruction)
     std::vector<std::string> arguments{"m.parameter[" + pythonText(m_plan.graph->at(op.inputs[0]).name) + "]"
         + loadBox(info(instruction.inputs[0]))};
     BufferList outputs;
-    const std::size_t states = factorSlotOf(op.kind);
-    for (std::size_t i = 0; i < std::min(states, instruction.inputs.size()); ++i) {
+    const std::size_t slots = factorSlotOf(op.kind);
+    for (std::size_t i = 0; i < std::min(slots, instruction.inputs.size()); ++i) {
         const std::int32_t in = instruction.inputs[i];
         arguments.push_back(in < 0 ? "None" : read(in));
         const std::size_t o = i == 0 ? 0 : i - 1; // output 0 is the weight, then come the states
@@ -177,10 +179,6 @@ Result<void> ProgramWriter::optimizer(const Instruction &instruction)
             outputs.push_back(instruction.outputs[o]);
         }
     }
-    if (!outputs.empty() && outputs.size() != instruction.outputs.size())
-        return Error{ErrorCode::NotSupported,
-            "the update of " + m_plan.graph->at(op.inputs[0]).name + " cannot be written for PyTorch", {},
-            {}};
     const bool adam = op.kind == OperatorKind::AdamWStep;
     if (const auto slot = factorSlot(op);
         slot && *slot < instruction.inputs.size() && instruction.inputs[*slot] >= 0)
@@ -194,7 +192,17 @@ Result<void> ProgramWriter::optimizer(const Instruction &instruction)
         arguments.push_back("momentum=" + pythonNumber(a.real("momentum")));
     }
     arguments.push_back("weight_decay=" + pythonNumber(a.real("weight_decay", adam ? 0.01 : 0.0)) + factor);
-    assign(instruction, callText(adam ? "ops.adamw" : "ops.sgd", arguments), outputs, false);
+    // In place all but what is given back somewhere else: mostly nothing, of weights in versions the weight.
+    std::string value = callText(adam ? "ops.adamw" : "ops.sgd", arguments);
+    const auto states = std::count_if(
+        instruction.outputs.begin(), instruction.outputs.end(), [](std::int32_t out) { return out >= 0; });
+    if (outputs.size() == 1 && states > 1)
+        value += "[0]";
+    else if (!outputs.empty() && outputs.size() != static_cast<std::size_t>(states))
+        return Error{ErrorCode::NotSupported,
+            "the update of " + m_plan.graph->at(op.inputs[0]).name + " cannot be written for PyTorch", {},
+            {}};
+    assign(instruction, value, outputs, false);
     return {};
 }
 

@@ -15,10 +15,6 @@ Result<void> ProgramWriter::load(const Instruction &instruction)
     BufferList outputs;
     for (const std::int32_t out : instruction.outputs) {
         const BufferInfo &buffer = info(out);
-        if (buffer.versions > 1)
-            return Error{ErrorCode::NotSupported,
-                "weights of several versions (" + tensor(out).name + ") cannot be written for PyTorch yet",
-                "take another pipeline", {}};
         const bool input = tensor(out).role == TensorRole::Input;
         const std::string from = !input ? "run.stored" : buffer.perMicroBatch ? "m.inputs" : "run.inputs";
         std::string value = from + "[" + pythonText(tensor(out).name) + "]" + loadBox(buffer);
@@ -31,8 +27,15 @@ Result<void> ProgramWriter::load(const Instruction &instruction)
         memory(out).own = !input;
     }
     if (outputs.size() == 1 && m_names.holderOf(outputs[0]) == BufferHolder::Weights) {
-        m_lines.push_back(lineOf());
-        m_text += pythonLines(m_names.expressionOf(outputs[0]) + " = " + values[0], layoutOf(outputs[0]));
+        const std::size_t begin = m_text.size();
+        const BufferInfo &weight = info(outputs[0]);
+        const std::string &name = m_names.nameOf(outputs[0] - weight.staleness);
+        m_text += pythonLines(weight.versions > 1
+                ? "run.keep_version(" + pythonText(name) + ", " + std::to_string(weight.staleness) + ", "
+                    + std::to_string(weight.versions) + ", " + values[0] + ")"
+                : "w." + name + " = " + values[0],
+            layoutOf(outputs[0]));
+        noteLine(begin);
         return {};
     }
     assignEach(instruction, values, outputs);
@@ -212,8 +215,9 @@ void ProgramWriter::passOn(const Instruction &instruction)
     }
     if (info(out).persistent
         && memory(out).arriving) { // not to be called by `assign`, which would take its place
-        m_lines.push_back(lineOf());
+        const std::size_t begin = m_text.size();
         m_text += pythonLines(m_names.expressionOf(out) + ".copy_(" + value + ")", layoutOf(out));
+        noteLine(begin);
         if (diesIn(instruction, in)) {
             m_text += "    del " + m_names.expressionOf(in) + "\n";
             m_names.bury(in);

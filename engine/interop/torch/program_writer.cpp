@@ -91,13 +91,18 @@ Result<void> ProgramWriter::block(const ProgramBlock &block)
         TRY_VOID(instruction(segment.instructions[static_cast<std::size_t>(i)]));
     }
     std::swap(body, m_text);
-    function(block.name, {}, body);
+    function(block.name, block.words, body);
     return {};
 }
 
-std::int32_t ProgramWriter::lineOf() const
+void ProgramWriter::noteLine(std::size_t begin)
 {
-    return static_cast<std::int32_t>(std::count(m_text.begin(), m_text.end(), '\n'));
+    auto line = std::count(m_text.begin(), m_text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+    while (m_text.compare(begin, 6, "    # ") == 0) {
+        begin = m_text.find('\n', begin) + 1;
+        ++line;
+    }
+    m_lines.push_back(static_cast<std::int32_t>(line));
 }
 
 void ProgramWriter::function(const std::string &name, const std::string &words, const std::string &body)
@@ -283,8 +288,9 @@ void ProgramWriter::assign(
         targets.push_back(target(instruction, output));
         first = first < 0 ? output : first;
     }
-    m_lines.push_back(lineOf());
+    const std::size_t begin = m_text.size();
     write(joinedBy(targets), value, first, comments);
+    noteLine(begin);
     finish(instruction, std::move(dying), targets, outputs);
 }
 
@@ -292,11 +298,12 @@ void ProgramWriter::assignEach(
     const Instruction &instruction, const std::vector<std::string> &values, const BufferList &outputs)
 {
     std::vector<std::string> targets;
-    m_lines.push_back(lineOf());
+    const std::size_t begin = m_text.size();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         targets.push_back(target(instruction, outputs[i])); // none has the name of what others are made of
         write(targets.back(), values[i], outputs[i], true);
     }
+    noteLine(begin);
     finish(instruction, release(instruction, outputs), targets, outputs);
 }
 

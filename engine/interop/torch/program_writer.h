@@ -40,7 +40,8 @@ private:
 
     Result<void> setup();
     Result<void> block(const ProgramBlock &block);
-    std::int32_t lineOf() const;
+    /// The instruction at hand is the first statement of the text from `begin` on.
+    void noteLine(std::size_t begin);
     void function(const std::string &name, const std::string &words, const std::string &body);
     void schedule();
 

@@ -217,7 +217,8 @@ Result<json> addPrograms(TorchExport &made, const ExecutionPlan &plan, const std
     for (const SharedModule &module : modules.finish()) {
         const auto first = static_cast<std::size_t>(module.devices.front());
         const std::string name = moduleName(plan.devices[first], taken);
-        const std::string words = "\"\"\"What " + devicesWords(module, plan) + " run of " + plan.graph->name
+        const std::string words = "\"\"\"What " + devicesWords(module, plan)
+            + (module.devices.size() == 1 ? " runs of " : " run of ") + plan.graph->name
             + ".\n\nWritten by Planloom; README.md says how to read it.\n\"\"\"\n\n";
         const std::string before = words + head;
         ProgramText text{{}, texts[first].lines};

@@ -25,6 +25,25 @@ def accumulate_(values, name, x):
         setattr(values, name, x)
 
 
+class Versions:
+    """A weight as it was before each of the last updates: of pipelines whose passes read the one that they began with. Each update
+    is written over the oldest, which is the newest from then on."""
+
+    def __init__(self, run, count):
+        self.run = run
+        self.kept = [None] * count
+
+    def _at(self, update, age):
+        return self.kept[(age - update) % len(self.kept)]
+
+    def of(self, m, age):
+        """As the micro-batch's update finds it, by so many updates older than the newest."""
+        return self._at(self.run.step_number * self.run.plan["updates"] + m.update, age)
+
+    def newest(self):
+        return self._at(self.run.step_number * self.run.plan["updates"], 0)
+
+
 class Part:
     """A box of one of the model's tensors: first and last-but-one index along every dimension."""
 

@@ -6,16 +6,14 @@ import os
 import torch
 import torch.distributed.checkpoint as dcp
 
-from .queues import wait
-
 
 def pieces(run, roles=("weight", "state")):
     """[(part, values)] of what this rank keeps; several ranks may keep the same."""
     found = []
+    settled = run.settled()
     for name, part in run.parts.items():
-        tensor = run.plan["tensors"][part.name]
-        if tensor["role"] in roles:
-            found.append((part, wait(getattr(run.weights, name))))
+        if run.plan["tensors"][part.name]["role"] in roles:
+            found.append((part, settled[name]))
     return found
 
 

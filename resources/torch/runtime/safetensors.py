@@ -1,6 +1,8 @@
 """Reading and writing safetensors files (https://github.com/huggingface/safetensors), piece by piece."""
 
+import ctypes
 import json
+import os
 import struct
 
 import torch
@@ -42,8 +44,6 @@ class File:
 
 def write(path, tensors, metadata=None):
     """Whole or not at all."""
-    import os
-
     header, offset = {"__metadata__": {"format": "pt", **(metadata or {})}}, 0
     for name, tensor in tensors.items():
         size = tensor.numel() * tensor.element_size()
@@ -54,7 +54,8 @@ def write(path, tensors, metadata=None):
     with open(path + ".part", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for tensor in tensors.values():
-            file.write(bytes(tensor.contiguous().flatten().view(torch.uint8).untyped_storage())[:tensor.numel() * tensor.element_size()])
+            flat = tensor.detach().cpu().contiguous()
+            file.write(ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size()) if flat.numel() else b"")
         file.flush()
         os.fsync(file.fileno())
     os.replace(path + ".part", path)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import torch
 
-from .buffers import Part, Parts, Values
-from .groups import members_of, place_of
+from .buffers import Parts, Values, Versions
+from .groups import place_of
 from .queues import Queue, wait
 
 QUEUES = ("tensor", "data", "pipeline", "pipeline_back", "copy")
@@ -101,7 +101,7 @@ class Run:
         self.micro_batches = [MicroBatch(self, i) for i in range(self.plan["micro_batches"])]
         with torch.no_grad():
             self.program.setup(self)
-        self.parts = {name: tensor.part for name, tensor in vars(self.weights).items() if hasattr(tensor, "part")}
+        self.parts = {name: value.part for name, value in self.settled().items() if hasattr(value, "part")}
 
     def _program(self, folder):
         for name, program in self.plan["programs"].items():
@@ -126,6 +126,12 @@ class Run:
         values = self.beginnings.take(part).to(self.device)
         values.part = part
         return values
+
+    def keep_version(self, name, age, count, values):
+        """One of the versions that a weight is kept in, which are all the same at the start."""
+        if not hasattr(self.weights, name):
+            setattr(self.weights, name, Versions(self, count))
+        getattr(self.weights, name).kept[age] = values
 
     def take(self, part, micro_batch):
         return self.batches.take(part, self.step_number, micro_batch).to(self.device)
@@ -163,7 +169,7 @@ class Run:
 
     def settled(self):
         """The weights and states by name, once all of them are there."""
-        return {name: wait(value) for name, value in vars(self.weights).items()}
+        return {name: value.newest() if isinstance(value, Versions) else wait(value) for name, value in vars(self.weights).items()}
 
     def whole(self, pieces):
         """Whole tensors by their names in files, on rank 0, of [(part, values)] that ranks have."""

@@ -140,7 +140,7 @@ def one_hot(indices, axis, depth, first, columns, on, off, dtype):
 
 def top_k(x, k, axis, largest):
     """Equal elements in their order, as ONNX has them."""
-    values, indices = torch.sort(x, axis, descending=largest, stable=True)
+    values, indices = torch.sort(x, dim=axis, descending=largest, stable=True)
     return values.narrow(axis, 0, k).contiguous(), indices.narrow(axis, 0, k).contiguous()
 
 

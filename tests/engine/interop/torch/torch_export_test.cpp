@@ -1,0 +1,123 @@
+// planloom-cli export --format torch: what it writes is Python, and runs on a torch of shapes and calls
+// (fake_torch), rank by rank: every instruction once, in its order, and members of groups meet alike. That
+// its numbers are right is for tests/e2e/torch_plans.py to say, where there is a torch.
+
+#include "planloom_paths.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+
+namespace planloom {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kGpt = "'zoo:gpt?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8'";
+
+class TorchExportCli : public testing::Test
+{
+protected:
+    void SetUp() override
+    {
+        m_folder = fs::path(testing::TempDir()) / ("planloom torch " + std::to_string(getpid()));
+        fs::create_directories(m_folder);
+    }
+    void TearDown() override { fs::remove_all(m_folder); }
+
+    int run(const std::string &command)
+    {
+        FILE *pipe = popen((command + " 2>&1").c_str(), "r");
+        m_said.clear();
+        if (!pipe)
+            return -1;
+        std::array<char, 4096> chunk{};
+        while (const std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe))
+            m_said.append(chunk.data(), n);
+        const int status = pclose(pipe);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    int cli(const std::string &words) { return run("'" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words); }
+    std::string path(const std::string &name) const { return "'" + (m_folder / name).string() + "'"; }
+
+    /// Plans a model, and writes the plan as PyTorch code.
+    void exportPlan(const std::string &model, const std::string &options)
+    {
+        ASSERT_EQ(cli("solve " + model + " " + options + " --allow-copies --out " + path("plan.json")), 0)
+            << m_said;
+        ASSERT_EQ(cli("export " + path("plan.json") + " --format torch --out " + path("out")), 0) << m_said;
+    }
+    void runOnFake()
+    {
+        const std::string program =
+            "'" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch/run_programs.py' ";
+        EXPECT_EQ(run("python3 -B " + program + path("out") + " " + path("plan.json")), 0) << m_said;
+    }
+    bool hasPython() { return run("python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'") == 0; }
+
+    fs::path m_folder{};
+    std::string m_said{};
+};
+
+TEST_F(TorchExportCli, RunsEveryInstructionOnceAndInOrder)
+{
+    if (!hasPython())
+        GTEST_SKIP() << "there is no python3 to run exported programs with (apt-get install python3)";
+    for (const char *const plan :
+        {"--devices 1 --gallery single", "--devices 4 --gallery zero3 --micro-batches 2",
+            "--devices 4 --gallery sequence-parallel", "--devices 4 --gallery context-parallel",
+            "--devices 4 --gallery 3d:dp=1,tp=2,pp=2 --micro-batches 4 --clip-norm 1",
+            "--devices 2 --gallery interlaced --micro-batches 2",
+            "--devices 4 --gallery bidirectional --micro-batches 4",
+            "--devices 2 --gallery data-parallel --recompute full --offload both",
+            "--devices 2 --gallery 1f1b --micro-batches 4 --schedule zb-v",
+            "--devices 2 --gallery data-parallel --precision bf16"}) {
+        SCOPED_TRACE(plan);
+        exportPlan(kGpt, plan);
+        runOnFake();
+    }
+}
+
+TEST_F(TorchExportCli, SharesOneProgramAmongRanksThatDifferInNumbersAlone)
+{
+    exportPlan(kGpt, "--devices 4 --gallery 3d:dp=1,tp=2,pp=2 --micro-batches 2");
+    std::size_t programs = 0;
+    for (const auto &entry : fs::directory_iterator(m_folder / "out" / "programs"))
+        programs += entry.path().stem() != "__init__" && entry.path().extension() == ".py" ? 1 : 0;
+    EXPECT_EQ(programs, 3); // of the last stage, the rank that tells the loss has one of its own
+}
+
+TEST_F(TorchExportCli, LeavesFoldersOfOthersAlone)
+{
+    ASSERT_EQ(
+        cli("solve " + std::string(kGpt) + " --devices 1 --gallery single --out " + path("plan.json")), 0)
+        << m_said;
+    fs::create_directories(m_folder / "out");
+    std::ofstream(m_folder / "out" / "thesis.tex") << "years of work";
+    EXPECT_EQ(cli("export " + path("plan.json") + " --format torch --out " + path("out")), 2);
+    EXPECT_NE(m_said.find("thesis.tex"), std::string::npos) << m_said;
+    EXPECT_FALSE(fs::exists(m_folder / "out" / "train.py"));
+    EXPECT_FALSE(fs::exists(m_folder / "out.part"));
+    EXPECT_EQ(cli("export " + path("plan.json") + " --format torch"), 2);
+    EXPECT_EQ(cli("export " + path("plan.json") + " --format torch --out " + path("no/such/folder")), 2);
+    EXPECT_EQ(cli("export " + path("plan.json") + " --format perl --out " + path("other")), 2);
+    EXPECT_NE(m_said.find("torch"), std::string::npos) << m_said;
+}
+
+TEST_F(TorchExportCli, KeepsTheDatasetOfTheUser)
+{
+    exportPlan(kGpt, "--devices 1 --gallery single");
+    std::ofstream(m_folder / "out" / "dataset.py") << "mine = True\n";
+    ASSERT_EQ(cli("export " + path("plan.json") + " --format torch --out " + path("out")), 0) << m_said;
+    std::ifstream file(m_folder / "out" / "dataset.py");
+    std::string line;
+    std::getline(file, line);
+    EXPECT_EQ(line, "mine = True");
+}
+
+} // namespace
+} // namespace planloom
