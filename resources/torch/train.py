@@ -1,7 +1,7 @@
 """Trains under the plan of this folder: torchrun --nproc-per-node N train.py --steps 10 --weights model.safetensors"""
 
 import argparse
-import json
+import contextlib
 import os
 import sys
 import time
@@ -33,8 +33,8 @@ def options():
     parser.add_argument("--checkpoint", metavar="FOLDER", help="write checkpoints (torch.distributed.checkpoint) there")
     parser.add_argument("--checkpoint-every", type=int, default=0, metavar="STEPS")
     parser.add_argument("--resume", metavar="CHECKPOINT", help="go on from a checkpoint, of this plan or another one of the model")
-    parser.add_argument("--log", metavar="FILE", help="JSON lines: step, loss, seconds, learning rate")
-    parser.add_argument("--spans", metavar="FILE", help="when each instruction of the last step ran, as Planloom reads it")
+    parser.add_argument("--log-file", metavar="FILE", help="JSON lines, as Planloom reads them: steps with loss, seconds and learning rate")
+    parser.add_argument("--spans", action="store_true", help="tell there when each instruction of the last step ran")
     parser.add_argument("--dump", metavar="FILE", help="loss, gradients of the last step and weights behind it, as safetensors")
     parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS", help="that any communication may take")
     return parser.parse_args()
@@ -59,22 +59,28 @@ def main():
     schedule = schedule_of(chosen.rate_schedule, start + chosen.steps) if chosen.rate_schedule else None
     run = Run(FOLDER, processes, beginnings, batches, seed, chosen.learning_rate, schedule)
     run.step_number = start
-    log = open(chosen.log, "a") if chosen.log and processes.rank == 0 else None
+    events = spans.Events(chosen.log_file, processes.rank)
+    events.send("hello", devices=plan["world"], steps=chosen.steps)
+    if chosen.resume:
+        events.send("resumed", step=start, path=chosen.resume)
+    losses, step_seconds = [], []
     for number in range(chosen.steps):
         last = number + 1 == chosen.steps
         run.gradients = [] if chosen.dump and last else None
         begin = time.perf_counter()
-        with spans.recorded(run, chosen.spans if last else None):
+        rate = run.rate(plan["learning_rate"])
+        with spans.recorded(run, events, number) if chosen.spans and last else contextlib.nullcontext():
             loss = run.step()
-        seconds = time.perf_counter() - begin
-        if processes.rank == 0:
-            print(f"step {run.step_number}: loss {loss:.7g}, {seconds * 1e3:.1f} ms", flush=True)
-            if log:
-                log.write(json.dumps({"step": run.step_number, "loss": loss, "seconds": seconds,
-                                      "learning_rate": run.rate(plan["learning_rate"])}) + "\n")
-                log.flush()
+        losses.append(loss)
+        step_seconds.append(time.perf_counter() - begin)
+        events.send("step", n=number, loss=loss, seconds=step_seconds[-1], learning_rate=rate)
+        if processes.rank == 0 and chosen.log_file != "/dev/stdout":
+            print(f"step {run.step_number}: loss {loss:.7g}, {step_seconds[-1] * 1e3:.1f} ms", flush=True)
         if chosen.checkpoint and (last or (chosen.checkpoint_every and (number + 1) % chosen.checkpoint_every == 0)):
-            checkpoints.write(chosen.checkpoint, run)
+            begin = time.perf_counter()
+            path = checkpoints.write(chosen.checkpoint, run)
+            events.send("checkpoint", step=run.step_number, path=path, seconds=time.perf_counter() - begin)
+    events.send("done", ok=True, steps=len(losses), losses=losses, step_seconds=step_seconds, first_step=start)
     if chosen.dump:
         made = dump(run, loss)
         if processes.rank == 0:

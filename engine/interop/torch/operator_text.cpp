@@ -81,7 +81,7 @@ std::string OperatorSlots::mask() const
     return "(" + joinedBy(flags) + (flags.size() == 1 ? ",)" : ")");
 }
 
-Result<OperatorText> operatorText(const OperatorSlots &slots)
+Result<TorchText> torchText(const OperatorSlots &slots)
 {
     const auto found = operatorWriters().find(slots.kind());
     if (found == operatorWriters().end())
@@ -98,7 +98,7 @@ Error noText(const OperatorSlots &slots, const std::string &what)
         {}, "operator:" + op.name};
 }
 
-OperatorText oneText(std::string text, std::int32_t viewOf)
+TorchText oneText(std::string text, std::int32_t viewOf)
 {
     return {{std::move(text)}, {}, {viewOf}};
 }
@@ -122,13 +122,13 @@ std::string operandText(const std::string &expression)
     return word ? expression : "(" + expression + ")";
 }
 
-OperatorText derivativeText(
+TorchText derivativeText(
     const OperatorSlots &slots, const std::string &function, const std::vector<std::size_t> &inputs)
 {
     std::vector<std::string> letters;
     std::vector<std::string> arguments;
     std::vector<std::string> flags;
-    OperatorText made;
+    TorchText made;
     for (const std::size_t i : inputs) {
         letters.emplace_back(1, static_cast<char>('a' + letters.size()));
         arguments.push_back(slots.x(i));

@@ -12,7 +12,7 @@
 namespace planloom {
 
 /// What an instruction makes, as Python expressions.
-struct OperatorText {
+struct TorchText {
     std::vector<std::string> each{}; ///< By output; empty where it is not wanted. Or none, and `all`:
     std::string all{}; ///< One that has all outputs, in their order.
     /// By output: the input in whose memory it may lie, -1 for memory of its own. Empty: all have their own.
@@ -59,7 +59,7 @@ private:
 };
 
 /// @return NotSupported naming the operator, and why it has no text
-using OperatorWriter = std::function<Result<OperatorText>(const OperatorSlots &)>;
+using OperatorWriter = std::function<Result<TorchText>(const OperatorSlots &)>;
 /// By kind, for both directions unless a writer tells them apart.
 using OperatorWriters = std::map<OperatorKind, OperatorWriter>;
 
@@ -71,13 +71,13 @@ void addMovementTexts(OperatorWriters &writers);
 void addRecurrentTexts(OperatorWriters &writers);
 
 /// The operator as Python. @return as `OperatorWriter`
-Result<OperatorText> operatorText(const OperatorSlots &slots);
+Result<TorchText> torchText(const OperatorSlots &slots);
 
 // What writers share.
 
 /// NotSupported: the operator has no text because of `what`.
 Error noText(const OperatorSlots &slots, const std::string &what);
-OperatorText oneText(std::string text, std::int32_t viewOf = -1);
+TorchText oneText(std::string text, std::int32_t viewOf = -1);
 /// "name(a, b)"
 std::string callText(const std::string &name, const std::vector<std::string> &arguments);
 /// `expression`, summed over the dimensions along which an operand of `shape` was broadcast to `from`.
@@ -86,7 +86,7 @@ std::string summedTo(const std::string &expression, const Shape &from, const Sha
 std::string operandText(const std::string &expression);
 /// The gradients that are wanted, of the expression `function` of its inputs, by autograd: one operator's.
 /// Each input is called by its letter: "a", "b", ..
-OperatorText derivativeText(
+TorchText derivativeText(
     const OperatorSlots &slots, const std::string &function, const std::vector<std::size_t> &inputs);
 
 } // namespace planloom

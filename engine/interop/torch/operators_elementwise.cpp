@@ -76,7 +76,7 @@ constexpr UnaryForm kUnary[] = {{Abs, "torch.abs(X)", "D * torch.sign(X)"}, {Aco
     {LeakyRelu, "F.leaky_relu(X, A)"}, {ThresholdedRelu, "F.threshold(X, A, 0.0)"}, {Selu, "G * F.elu(X, A)"},
     {HardSigmoid, "torch.clamp(A * X + B, 0.0, 1.0)"}};
 
-Result<OperatorText> unary(const OperatorSlots &slots, const UnaryForm &form)
+Result<TorchText> unary(const OperatorSlots &slots, const UnaryForm &form)
 {
     if (!slots.isBackward())
         return oneText(filledIn(slots, form.value));
@@ -89,7 +89,7 @@ Result<OperatorText> unary(const OperatorSlots &slots, const UnaryForm &form)
     return derivativeText(slots, function, {0});
 }
 
-Result<OperatorText> gelu(const OperatorSlots &slots)
+Result<TorchText> gelu(const OperatorSlots &slots)
 {
     const std::string how = slots.attributes().text("approximate", "none");
     const std::string more = how == "none" ? "" : ", approximate=" + pythonText(how);
@@ -98,7 +98,7 @@ Result<OperatorText> gelu(const OperatorSlots &slots)
     return oneText("F.gelu(" + slots.x() + more + ")");
 }
 
-Result<OperatorText> clip(const OperatorSlots &slots)
+Result<TorchText> clip(const OperatorSlots &slots)
 {
     const auto bound = [&](const char *name) {
         const auto &all = slots.attributes().all();
@@ -115,7 +115,7 @@ Result<OperatorText> clip(const OperatorSlots &slots)
     return oneText("torch.clamp(" + slots.x() + bounds);
 }
 
-Result<OperatorText> isInfinite(const OperatorSlots &slots)
+Result<TorchText> isInfinite(const OperatorSlots &slots)
 {
     const bool negative = slots.attributes().integer("detect_negative", 1) != 0;
     const bool positive = slots.attributes().integer("detect_positive", 1) != 0;
@@ -124,7 +124,7 @@ Result<OperatorText> isInfinite(const OperatorSlots &slots)
 }
 
 /// What is passed on in another type, or as it is.
-Result<OperatorText> passedOn(const OperatorSlots &slots)
+Result<TorchText> passedOn(const OperatorSlots &slots)
 {
     const std::string &from = slots.isBackward() ? slots.dy() : slots.x();
     if (slots.call().inputs[0].dataType == slots.madeAs(0))
@@ -133,7 +133,7 @@ Result<OperatorText> passedOn(const OperatorSlots &slots)
 }
 
 /// "(ratio, seed, [first, strides])": where a dropout's elements lie in the whole tensor.
-Result<OperatorText> dropout(const OperatorSlots &slots)
+Result<TorchText> dropout(const OperatorSlots &slots)
 {
     TRY(const auto plan, planDropout(slots.call()));
     const std::string &from = slots.isBackward() ? slots.dy() : slots.x();
@@ -206,11 +206,11 @@ std::string binaryValue(const OperatorSlots &slots, const std::string &a, const 
 }
 
 /// Sums, products and quotients, whose gradients are written out.
-Result<OperatorText> arithmeticGradient(const OperatorSlots &slots)
+Result<TorchText> arithmeticGradient(const OperatorSlots &slots)
 {
     const Shape &from = slots.bufferY().shape;
     const std::string dy = operandText(slots.dy());
-    OperatorText made;
+    TorchText made;
     for (std::size_t i = 0; i < 2; ++i) {
         std::string text;
         const std::string other = slots.wants(i) ? operandText(slots.x(1 - i)) : "";
@@ -236,7 +236,7 @@ Result<OperatorText> arithmeticGradient(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> binary(const OperatorSlots &slots)
+Result<TorchText> binary(const OperatorSlots &slots)
 {
     if (!slots.isBackward())
         return oneText(binaryValue(slots, slots.x(0), slots.x(1)));
@@ -253,18 +253,18 @@ Result<OperatorText> binary(const OperatorSlots &slots)
     }
 }
 
-Result<OperatorText> prelu(const OperatorSlots &slots)
+Result<TorchText> prelu(const OperatorSlots &slots)
 {
     if (slots.isBackward())
         return derivativeText(slots, "torch.where(a > 0, a, a * b)", {0, 1});
     return oneText(callText("ops.prelu", {slots.x(0), slots.x(1)}));
 }
 
-Result<OperatorText> where(const OperatorSlots &slots)
+Result<TorchText> where(const OperatorSlots &slots)
 {
     if (!slots.isBackward())
         return oneText(callText("torch.where", {slots.x(0), slots.x(1), slots.x(2)}));
-    OperatorText made;
+    TorchText made;
     made.each.emplace_back();
     for (const std::size_t i : {1, 2}) {
         const std::string text =

@@ -25,12 +25,12 @@ const Shape &madeShape(const OperatorSlots &slots)
     return slots.call().outputs[0].shape;
 }
 
-Result<OperatorText> reshape(const OperatorSlots &slots)
+Result<TorchText> reshape(const OperatorSlots &slots)
 {
     return oneText(operandText(moved(slots)) + ".reshape(" + pythonTuple(madeShape(slots)) + ")", 0);
 }
 
-Result<OperatorText> transpose(const OperatorSlots &slots)
+Result<TorchText> transpose(const OperatorSlots &slots)
 {
     std::vector<std::int64_t> permutation = slots.attributes().integers("permutation");
     if (slots.isBackward()) {
@@ -42,14 +42,14 @@ Result<OperatorText> transpose(const OperatorSlots &slots)
     return oneText(operandText(moved(slots)) + ".permute(" + pythonTuple(permutation) + ")", 0);
 }
 
-Result<OperatorText> expand(const OperatorSlots &slots)
+Result<TorchText> expand(const OperatorSlots &slots)
 {
     if (slots.isBackward())
         return oneText(callText("ops.sum_to", {slots.dy(), pythonTuple(madeShape(slots))}));
     return oneText(operandText(slots.x()) + ".expand(" + pythonTuple(madeShape(slots)) + ")", 0);
 }
 
-Result<OperatorText> tile(const OperatorSlots &slots)
+Result<TorchText> tile(const OperatorSlots &slots)
 {
     const std::vector<std::int64_t> repeats = slots.attributes().integers("repeats");
     if (slots.isBackward())
@@ -70,7 +70,7 @@ bool isWholeAlong(const Buffer &buffer, std::size_t d)
 }
 
 /// Pieces along one dimension, each whole.
-Result<OperatorText> concat(const OperatorSlots &slots)
+Result<TorchText> concat(const OperatorSlots &slots)
 {
     const std::int64_t axis = slots.attributes().integer("axis");
     const auto d = static_cast<std::size_t>(axis);
@@ -86,7 +86,7 @@ Result<OperatorText> concat(const OperatorSlots &slots)
         return oneText("torch.cat((" + joinedBy(pieces) + (pieces.size() == 1 ? ",), " : "), ")
             + std::to_string(axis) + ")");
     }
-    OperatorText made;
+    TorchText made;
     if (!isWholeAlong(slots.bufferY(), d))
         return noText(slots, "this plan cuts it along the dimension that it joins");
     std::int64_t offset = 0;
@@ -108,7 +108,7 @@ Result<OperatorText> concat(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> split(const OperatorSlots &slots)
+Result<TorchText> split(const OperatorSlots &slots)
 {
     const std::int64_t axis = slots.attributes().integer("axis");
     const auto d = static_cast<std::size_t>(axis);
@@ -118,7 +118,7 @@ Result<OperatorText> split(const OperatorSlots &slots)
             if (buffer.data != nullptr && !isWholeAlong(buffer, d))
                 return noText(slots, "this plan cuts it along the dimension that it divides");
     if (!slots.isBackward()) {
-        OperatorText made;
+        TorchText made;
         made.all = callText("torch.split", {slots.x(), pythonTuple(sizes), std::to_string(axis)});
         made.viewOf.assign(slots.forwardOutputs(), 0);
         return made;
@@ -138,7 +138,7 @@ Result<OperatorText> split(const OperatorSlots &slots)
         + std::to_string(axis) + ")");
 }
 
-Result<OperatorText> slice(const OperatorSlots &slots)
+Result<TorchText> slice(const OperatorSlots &slots)
 {
     auto starts = slots.attributes().integers("starts");
     auto steps = slots.attributes().integers("steps");
@@ -174,7 +174,7 @@ Result<OperatorText> slice(const OperatorSlots &slots)
         "ops.placed(" + slots.dy() + flip + ", " + pythonTuple(wide.shape) + ", lambda a: a" + box + ")");
 }
 
-Result<OperatorText> pad(const OperatorSlots &slots)
+Result<TorchText> pad(const OperatorSlots &slots)
 {
     const std::vector<std::int64_t> pads = slots.attributes().integers("pads");
     const std::string mode = slots.attributes().text("mode", "constant");
@@ -212,7 +212,7 @@ std::string placesOption(const OperatorSlots &slots, std::size_t axis)
     return ", places=True, first=" + rankNumber("part", firstOf(x, axis));
 }
 
-Result<OperatorText> embedding(const OperatorSlots &slots)
+Result<TorchText> embedding(const OperatorSlots &slots)
 {
     TRY(const auto plan, planEmbedding(slots.call()));
     const bool cut = plan->rows != plan->allRows;
@@ -222,7 +222,7 @@ Result<OperatorText> embedding(const OperatorSlots &slots)
     if (slots.isBackward()) {
         if (plan->padding >= 0)
             more += ", padding=" + std::to_string(plan->padding);
-        OperatorText made;
+        TorchText made;
         made.each.push_back("ops.embedding_backward(" + slots.dy() + ", " + slots.x(1)
             + ", rows=" + std::to_string(plan->rows) + more + ")");
         made.each.resize(slots.forwardInputs());
@@ -233,21 +233,21 @@ Result<OperatorText> embedding(const OperatorSlots &slots)
     return oneText("F.embedding(" + slots.x(1) + ", " + slots.x(0) + ")");
 }
 
-Result<OperatorText> gather(const OperatorSlots &slots)
+Result<TorchText> gather(const OperatorSlots &slots)
 {
     const std::int64_t axis = slots.attributes().integer("axis");
     const std::string more =
         ", " + std::to_string(axis) + placesOption(slots, static_cast<std::size_t>(axis)) + ")";
     if (!slots.isBackward())
         return oneText("ops.gather(" + slots.x(0) + ", " + slots.x(1) + more);
-    OperatorText made;
+    TorchText made;
     made.each.push_back("ops.gather_backward(" + slots.dy() + ", " + slots.x(1) + ", "
         + pythonTuple(slots.call().outputs[0].shape) + more);
     made.each.resize(slots.forwardInputs());
     return made;
 }
 
-Result<OperatorText> gatherElements(const OperatorSlots &slots)
+Result<TorchText> gatherElements(const OperatorSlots &slots)
 {
     const std::int64_t axis = slots.attributes().integer("axis");
     const auto d = static_cast<std::size_t>(axis);
@@ -257,27 +257,27 @@ Result<OperatorText> gatherElements(const OperatorSlots &slots)
     if (!slots.isBackward())
         return oneText(
             "ops.gather_elements(" + slots.x(0) + ", " + std::to_string(axis) + ", " + indices + ")");
-    OperatorText made;
+    TorchText made;
     made.each.push_back("ops.gather_elements_backward(" + slots.dy() + ", "
         + pythonTuple(slots.call().outputs[0].shape) + ", " + std::to_string(axis) + ", " + indices + ")");
     made.each.resize(slots.forwardInputs());
     return made;
 }
 
-Result<OperatorText> gatherNd(const OperatorSlots &slots)
+Result<TorchText> gatherNd(const OperatorSlots &slots)
 {
     const std::string more =
         ", " + std::to_string(slots.attributes().integer("batch_dims")) + placesOption(slots, 0) + ")";
     if (!slots.isBackward())
         return oneText("ops.gather_nd(" + slots.x(0) + ", " + slots.x(1) + more);
-    OperatorText made;
+    TorchText made;
     made.each.push_back("ops.gather_nd_backward(" + slots.dy() + ", " + slots.x(1) + ", "
         + pythonTuple(slots.call().outputs[0].shape) + more);
     made.each.resize(slots.forwardInputs());
     return made;
 }
 
-Result<OperatorText> scatterNd(const OperatorSlots &slots)
+Result<TorchText> scatterNd(const OperatorSlots &slots)
 {
     const std::string how = slots.attributes().text("reduction", "none");
     if (how != "none" && how != "add")
@@ -286,7 +286,7 @@ Result<OperatorText> scatterNd(const OperatorSlots &slots)
     if (!slots.isBackward())
         return oneText("ops.scatter_nd(" + slots.x(0) + ", " + slots.x(1) + ", " + slots.x(2)
             + (how == "add" ? ", add=True" : "") + more);
-    OperatorText made;
+    TorchText made;
     made.each.resize(3);
     made.viewOf.assign(3, -1);
     if (slots.wants(0)) {
@@ -300,7 +300,7 @@ Result<OperatorText> scatterNd(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> scatterElements(const OperatorSlots &slots)
+Result<TorchText> scatterElements(const OperatorSlots &slots)
 {
     const std::string how = slots.attributes().text("reduction", "none");
     const std::int64_t axis = slots.attributes().integer("axis");
@@ -313,7 +313,7 @@ Result<OperatorText> scatterElements(const OperatorSlots &slots)
     if (!slots.isBackward())
         return oneText("torch." + std::string(how == "add" ? "scatter_add" : "scatter") + "(" + slots.x(0)
             + ", " + at + ", " + slots.x(2) + ")");
-    OperatorText made;
+    TorchText made;
     made.each.resize(3);
     made.viewOf.assign(3, -1);
     if (slots.wants(0)) {
@@ -325,7 +325,7 @@ Result<OperatorText> scatterElements(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> nonZero(const OperatorSlots &slots)
+Result<TorchText> nonZero(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     const Buffer &x = slots.bufferX(0);
@@ -359,7 +359,7 @@ std::string attributeNumber(const OperatorSlots &slots, const char *name, double
     return isFloating(type) ? pythonNumber(value) : std::to_string(static_cast<std::int64_t>(value));
 }
 
-Result<OperatorText> oneHot(const OperatorSlots &slots)
+Result<TorchText> oneHot(const OperatorSlots &slots)
 {
     const Buffer &y = slots.bufferY();
     const std::int64_t axis = slots.attributes().integer("axis");
@@ -371,12 +371,12 @@ Result<OperatorText> oneHot(const OperatorSlots &slots)
             "off=" + attributeNumber(slots, "off", 0, y.dataType), "dtype=" + pythonType(y.dataType)}));
 }
 
-Result<OperatorText> topK(const OperatorSlots &slots)
+Result<TorchText> topK(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     const std::string axis = std::to_string(a.integer("axis"));
     if (!slots.isBackward()) {
-        OperatorText made;
+        TorchText made;
         made.all = callText("ops.top_k",
             {slots.x(), std::to_string(a.integer("k")), axis, pythonFlag(a.integer("largest", 1) != 0)});
         return made;
@@ -385,7 +385,7 @@ Result<OperatorText> topK(const OperatorSlots &slots)
         "ops.gather_elements_backward", {slots.dy(), pythonTuple(madeShape(slots)), axis, slots.y(1)}));
 }
 
-Result<OperatorText> scan(const OperatorSlots &slots)
+Result<TorchText> scan(const OperatorSlots &slots)
 {
     TRY(const auto plan, planScan(slots.call()));
     return oneText(callText("ops.running_sum",
@@ -394,7 +394,7 @@ Result<OperatorText> scan(const OperatorSlots &slots)
             std::string("exclusive=") + pythonFlag(plan->exclusive)}));
 }
 
-Result<OperatorText> triangle(const OperatorSlots &slots)
+Result<TorchText> triangle(const OperatorSlots &slots)
 {
     const Buffer &y = slots.call().outputs[0];
     const std::size_t rank = y.shape.size();
@@ -403,7 +403,7 @@ Result<OperatorText> triangle(const OperatorSlots &slots)
     return oneText(callText(upper ? "torch.triu" : "torch.tril", {moved(slots), rankNumber("part", shift)}));
 }
 
-Result<OperatorText> range(const OperatorSlots &slots)
+Result<TorchText> range(const OperatorSlots &slots)
 {
     const Buffer &y = slots.bufferY();
     const std::int64_t first = y.shape.empty() ? 0 : firstOf(y, 0);
@@ -413,7 +413,7 @@ Result<OperatorText> range(const OperatorSlots &slots)
             pythonType(y.dataType)}));
 }
 
-Result<OperatorText> fill(const OperatorSlots &slots)
+Result<TorchText> fill(const OperatorSlots &slots)
 {
     const Buffer &y = slots.bufferY();
     return oneText(callText("torch.full",
@@ -421,7 +421,7 @@ Result<OperatorText> fill(const OperatorSlots &slots)
             "dtype=" + pythonType(y.dataType), "device=run.device"}));
 }
 
-Result<OperatorText> eyeLike(const OperatorSlots &slots)
+Result<TorchText> eyeLike(const OperatorSlots &slots)
 {
     const Buffer &y = slots.bufferY();
     return oneText("torch.diag_embed(torch.ones(" + std::to_string(std::min(y.shape[0], y.shape[1]))
@@ -429,7 +429,7 @@ Result<OperatorText> eyeLike(const OperatorSlots &slots)
         + ", :" + std::to_string(y.shape[1]) + "]");
 }
 
-Result<OperatorText> blocks(const OperatorSlots &slots)
+Result<TorchText> blocks(const OperatorSlots &slots)
 {
     const std::string size = std::to_string(slots.attributes().integer("blocksize", 1));
     const bool channelsFirst = slots.attributes().text("mode", "DCR") == "CRD";
@@ -438,7 +438,7 @@ Result<OperatorText> blocks(const OperatorSlots &slots)
         {moved(slots), size, std::string("channels_first=") + pythonFlag(channelsFirst)}));
 }
 
-Result<OperatorText> resize(const OperatorSlots &slots)
+Result<TorchText> resize(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     const Buffer &x = slots.isBackward() ? slots.call().outputs[0] : slots.bufferX(0);

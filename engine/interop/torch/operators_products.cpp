@@ -20,12 +20,12 @@ Shape batchShape(const Shape &shape)
     return shape.size() < 2 ? Shape{} : Shape(shape.begin(), shape.end() - 2);
 }
 
-Result<OperatorText> matrixProduct(const OperatorSlots &slots)
+Result<TorchText> matrixProduct(const OperatorSlots &slots)
 {
     if (!slots.isBackward())
         return oneText(operandText(slots.x(0)) + " @ " + operandText(slots.x(1)));
     const Shape &y = slots.bufferY().shape;
-    OperatorText made;
+    TorchText made;
     for (std::size_t i = 0; i < 2; ++i) {
         std::string &text = made.each.emplace_back();
         if (!slots.wants(i))
@@ -63,7 +63,7 @@ std::string biasOf(const OperatorSlots &slots, std::size_t slot)
     return rankChoice("adds_bias", makesTerm(slots.call(), 0, {slot}), slots.x(slot), "None");
 }
 
-Result<OperatorText> linearValue(const OperatorSlots &slots)
+Result<TorchText> linearValue(const OperatorSlots &slots)
 {
     const Shape &weight = slots.bufferX(1).shape;
     const std::string w = operandText(slots.x(1));
@@ -82,7 +82,7 @@ Result<OperatorText> linearValue(const OperatorSlots &slots)
         "ops.linear_parts(" + slots.x(0) + ", " + w + more + (transposed ? ", transposed=True)" : ")"));
 }
 
-Result<OperatorText> linear(const OperatorSlots &slots)
+Result<TorchText> linear(const OperatorSlots &slots)
 {
     if (!slots.isBackward())
         return linearValue(slots);
@@ -92,7 +92,7 @@ Result<OperatorText> linear(const OperatorSlots &slots)
             == 3; // of the forward's weight, behind dy and x
     const std::string dy = operandText(slots.dy());
     const std::string flatDy = dy + (parts ? ".flatten(-2).flatten(0, -2)" : ".flatten(0, -2)");
-    OperatorText made;
+    TorchText made;
     made.each.resize(slots.forwardInputs());
     if (slots.wants(0)) {
         std::string w = operandText(slots.x(1));
@@ -139,7 +139,7 @@ std::vector<std::string> splitEquation(const std::string &equation, std::string 
     return operands;
 }
 
-Result<OperatorText> einsum(const OperatorSlots &slots)
+Result<TorchText> einsum(const OperatorSlots &slots)
 {
     const std::string equation = slots.attributes().text("equation");
     if (!slots.isBackward()) {
@@ -150,7 +150,7 @@ Result<OperatorText> einsum(const OperatorSlots &slots)
     }
     std::string result;
     const std::vector<std::string> operands = splitEquation(equation, result);
-    OperatorText made;
+    TorchText made;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         std::string &text = made.each.emplace_back();
         if (!slots.wants(i))
@@ -214,7 +214,7 @@ std::string sumOfChannels(const std::string &dy, std::size_t rank)
     return operandText(dy) + ".sum(" + pythonTuple(dimensions) + ")";
 }
 
-Result<OperatorText> convolution(const OperatorSlots &slots)
+Result<TorchText> convolution(const OperatorSlots &slots)
 {
     TRY(const auto plan, planConvolution(slots.call()));
     if (!plan)
@@ -230,7 +230,7 @@ Result<OperatorText> convolution(const OperatorSlots &slots)
         return oneText("ops.conv_input(" + slots.x(0) + ", " + slots.x(1) + ", "
             + pythonTuple(product.x->shape) + ", " + convolutionArguments(product.conv) + more + ")");
     }
-    OperatorText made;
+    TorchText made;
     made.each.resize(slots.forwardInputs());
     const std::string own = slots.dy() + ownPiece(plan->own, *plan->dy);
     for (const PlannedConvolution &product : plan->products) {
@@ -251,7 +251,7 @@ Result<OperatorText> convolution(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> pool(const OperatorSlots &slots)
+Result<TorchText> pool(const OperatorSlots &slots)
 {
     TRY(const auto plan, planPool(slots.call()));
     const WindowGeometry &g = plan->windows;

@@ -9,7 +9,7 @@ namespace recurrent_texts {
 
 using enum OperatorKind;
 
-Result<OperatorText> recurrent(const OperatorSlots &slots)
+Result<TorchText> recurrent(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     for (const char *name : {"activations", "activation_alpha", "activation_beta", "clip", "input_forget"})
@@ -27,7 +27,7 @@ Result<OperatorText> recurrent(const OperatorSlots &slots)
     std::vector<std::string> arguments;
     for (const std::size_t slot : {0, 1, 2, 3, 5, 6})
         arguments.push_back(slot < slots.forwardInputs() ? slots.x(slot) : "None");
-    OperatorText made;
+    TorchText made;
     if (!slots.isBackward()) {
         made.all = "ops.lstm(" + joinedBy(arguments) + options + ")";
         if (slots.call().outputs.size() < 3)

@@ -33,7 +33,7 @@ std::vector<std::string> given(std::vector<std::string> arguments)
 
 // --- norms
 
-Result<OperatorText> layerNorm(const OperatorSlots &slots)
+Result<TorchText> layerNorm(const OperatorSlots &slots)
 {
     const Shape &x = slots.isBackward() ? slots.bufferY().shape : slots.bufferX(0).shape;
     const auto axis =
@@ -45,7 +45,7 @@ Result<OperatorText> layerNorm(const OperatorSlots &slots)
         if (slots.bufferX(i).data != nullptr && slots.bufferX(i).shape != normalized)
             return noText(slots, "its scale or bias has another shape than what it normalises");
     if (slots.isBackward()) {
-        OperatorText made;
+        TorchText made;
         made.all = callText("ops." + kind + "_backward",
             {slots.dy(), slots.x(0), slots.x(1), pythonTuple(normalized), epsilon,
                 named("mask", slots.mask())});
@@ -57,21 +57,21 @@ Result<OperatorText> layerNorm(const OperatorSlots &slots)
         callText("F.layer_norm", {slots.x(0), pythonTuple(normalized), slots.x(1), slots.x(2), epsilon}));
 }
 
-Result<OperatorText> instanceNorm(const OperatorSlots &slots)
+Result<TorchText> instanceNorm(const OperatorSlots &slots)
 {
     const std::string function = "F.instance_norm(a, weight=b, bias=c, eps="
         + pythonNumber(slots.attributes().real("epsilon", 1e-5)) + ")";
     if (!slots.isBackward())
         return oneText("F.instance_norm(" + slots.x(0) + ", weight=" + slots.x(1) + ", bias=" + slots.x(2)
             + ", eps=" + pythonNumber(slots.attributes().real("epsilon", 1e-5)) + ")");
-    OperatorText made;
+    TorchText made;
     made.all = callText("ops.instance_norm_backward",
         {slots.dy(), slots.x(0), slots.x(1), pythonNumber(slots.attributes().real("epsilon", 1e-5)),
             named("mask", slots.mask())});
     return made;
 }
 
-Result<OperatorText> statistic(const OperatorSlots &slots)
+Result<TorchText> statistic(const OperatorSlots &slots)
 {
     TRY(const auto plan, planStatistic(slots.call()));
     const std::string count = pythonNumber(plan->count);
@@ -84,13 +84,13 @@ Result<OperatorText> statistic(const OperatorSlots &slots)
     if (!variance)
         return oneText(
             callText(name + "_backward", {slots.dy(), pythonTuple(plan->dx->shape), count, groups}));
-    OperatorText made;
+    TorchText made;
     made.all = callText(
         name + "_backward", {slots.dy(), slots.x(0), slots.x(1), count, groups, named("mask", slots.mask())});
     return made;
 }
 
-Result<OperatorText> batchNormalize(const OperatorSlots &slots)
+Result<TorchText> batchNormalize(const OperatorSlots &slots)
 {
     TRY(const auto plan, planNormalize(slots.call()));
     const std::string epsilon = pythonNumber(plan->epsilon);
@@ -104,13 +104,13 @@ Result<OperatorText> batchNormalize(const OperatorSlots &slots)
     arguments.push_back(groups);
     if (!slots.isBackward())
         return oneText(callText("ops.batch_normalize", arguments));
-    OperatorText made;
+    TorchText made;
     arguments.push_back(named("mask", slots.mask()));
     made.all = callText("ops.batch_normalize_backward", arguments);
     return made;
 }
 
-Result<OperatorText> responseNorm(const OperatorSlots &slots)
+Result<TorchText> responseNorm(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     const std::int64_t size = a.integer("size", 1);
@@ -121,7 +121,7 @@ Result<OperatorText> responseNorm(const OperatorSlots &slots)
     return oneText("F.local_response_norm(" + slots.x() + more);
 }
 
-Result<OperatorText> lpNormalize(const OperatorSlots &slots)
+Result<TorchText> lpNormalize(const OperatorSlots &slots)
 {
     const std::string more = ", p=" + std::to_string(slots.attributes().integer("p", 2))
         + ", dim=" + std::to_string(slots.attributes().integer("axis", -1)) + ")";
@@ -130,7 +130,7 @@ Result<OperatorText> lpNormalize(const OperatorSlots &slots)
     return oneText("F.normalize(" + slots.x() + more);
 }
 
-Result<OperatorText> softmax(const OperatorSlots &slots)
+Result<TorchText> softmax(const OperatorSlots &slots)
 {
     const std::string axis = std::to_string(slots.attributes().integer("axis"));
     const bool logarithm = slots.kind() == LogSoftmax;
@@ -143,7 +143,7 @@ Result<OperatorText> softmax(const OperatorSlots &slots)
 
 // --- reductions
 
-Result<OperatorText> reduction(const OperatorSlots &slots)
+Result<TorchText> reduction(const OperatorSlots &slots)
 {
     TRY(const auto plan, planReduce(slots.call()));
     if (!plan)
@@ -215,7 +215,7 @@ Result<OperatorText> reduction(const OperatorSlots &slots)
     }
 }
 
-Result<OperatorText> argument(const OperatorSlots &slots)
+Result<TorchText> argument(const OperatorSlots &slots)
 {
     const Attributes &a = slots.attributes();
     if (a.integer("select_last_index") != 0)
@@ -233,7 +233,7 @@ std::string ignored(const OperatorSlots &slots)
                                                   : "None";
 }
 
-Result<OperatorText> loss(const OperatorSlots &slots)
+Result<TorchText> loss(const OperatorSlots &slots)
 {
     TRY(const auto plan, planLoss(slots.call()));
     const std::string name = plan->logits ? "ops.cross_entropy" : "ops.nll";
@@ -251,7 +251,7 @@ Result<OperatorText> loss(const OperatorSlots &slots)
     if (!plan->isSum && !slots.isBackward())
         arguments.emplace_back("reduction=\"none\"");
     if (slots.isBackward()) {
-        OperatorText made;
+        TorchText made;
         made.each.push_back(callText(name + "_backward", arguments));
         made.each.resize(slots.forwardInputs());
         return made;
@@ -259,7 +259,7 @@ Result<OperatorText> loss(const OperatorSlots &slots)
     return oneText(callText(name, arguments));
 }
 
-Result<OperatorText> classStatistics(const OperatorSlots &slots)
+Result<TorchText> classStatistics(const OperatorSlots &slots)
 {
     TRY(const auto plan, planClassStatistics(slots.call()));
     if (!plan)
@@ -267,7 +267,7 @@ Result<OperatorText> classStatistics(const OperatorSlots &slots)
     const std::size_t rank = (plan->x != nullptr ? plan->x : plan->dx)->shape.size();
     const std::string axis = std::to_string(classAxis(slots.attributes(), rank));
     const std::string first = named("first", rankNumber("part", plan->first));
-    OperatorText made;
+    TorchText made;
     if (!slots.isBackward()) {
         made.all = callText("ops.class_statistics", {slots.x(0), slots.x(1), axis, first});
         return made;
@@ -278,12 +278,12 @@ Result<OperatorText> classStatistics(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> classLoss(const OperatorSlots &slots)
+Result<TorchText> classLoss(const OperatorSlots &slots)
 {
     const bool sum = slots.attributes().text("reduction", "sum") == "sum";
     std::vector<std::string> more{named("weights", slots.x(3)), named("ignore", ignored(slots))};
     std::erase_if(more, [](const std::string &argument) { return argument.ends_with("=None"); });
-    OperatorText made;
+    TorchText made;
     if (slots.isBackward()) {
         std::vector<std::string> arguments{slots.dy(), slots.x(2)};
         arguments.insert(arguments.end(), more.begin(), more.end());
@@ -299,7 +299,7 @@ Result<OperatorText> classLoss(const OperatorSlots &slots)
     return oneText(callText("ops.class_loss", arguments));
 }
 
-Result<OperatorText> countValid(const OperatorSlots &slots)
+Result<TorchText> countValid(const OperatorSlots &slots)
 {
     std::vector<std::string> arguments{
         slots.x(0), named("weights", slots.x(1)), named("ignore", ignored(slots))};
@@ -337,7 +337,7 @@ std::vector<std::string> attentionOptions(const OperatorSlots &slots, const Atte
     return options;
 }
 
-Result<OperatorText> attention(const OperatorSlots &slots)
+Result<TorchText> attention(const OperatorSlots &slots)
 {
     TRY(const auto plan, planAttention(slots.call()));
     if (!plan)
@@ -349,7 +349,7 @@ Result<OperatorText> attention(const OperatorSlots &slots)
     std::vector<std::string> options = attentionOptions(slots, *plan);
     if (!masks.empty())
         options.insert(options.begin(), "masks=(" + joinedBy(masks) + ",)");
-    OperatorText made;
+    TorchText made;
     std::vector<std::string> arguments;
     if (!slots.isBackward()) {
         arguments = {slots.x(0), slots.x(1), slots.x(2)};
@@ -369,12 +369,12 @@ Result<OperatorText> attention(const OperatorSlots &slots)
     return made;
 }
 
-Result<OperatorText> rotary(const OperatorSlots &slots)
+Result<TorchText> rotary(const OperatorSlots &slots)
 {
     const std::string more = slots.attributes().integer("interleaved") != 0 ? ", interleaved=True)" : ")";
     if (!slots.isBackward())
         return oneText("ops.rotary(" + slots.x(0) + ", " + slots.x(1) + ", " + slots.x(2) + more);
-    OperatorText made;
+    TorchText made;
     made.each.resize(3);
     if (slots.wants(0) && !slots.wants(1) && !slots.wants(2)) {
         made.each[0] = "ops.rotary_backward(" + slots.dy() + ", " + slots.x(1) + ", " + slots.x(2) + more;

@@ -44,9 +44,9 @@ Result<void> ProgramWriter::kernel(const Instruction &instruction)
         if (out >= 0)
             call.outputs[o].data = &here;
     }
-    TRY(OperatorText text, operatorText(OperatorSlots(call, inputs, types)));
+    TRY(TorchText text, torchText(OperatorSlots(call, inputs, types)));
     if (batchCuts(m_plan) > 1 && moveToNextMicroBatch(instruction, call)) {
-        TRY(const OperatorText next, operatorText(OperatorSlots(call, inputs, types)));
+        TRY(const TorchText next, torchText(OperatorSlots(call, inputs, types)));
         followMicroBatches(text.all, next.all);
         for (std::size_t i = 0; i < text.each.size(); ++i)
             followMicroBatches(text.each[i], next.each[i]);
@@ -98,7 +98,7 @@ void ProgramWriter::followMicroBatches(std::string &text, const std::string &nex
 }
 
 Result<void> ProgramWriter::assignKernel(
-    const Instruction &instruction, const OperatorText &text, DataType widest)
+    const Instruction &instruction, const TorchText &text, DataType widest)
 {
     const bool readsFloats = std::any_of(instruction.inputs.begin(), instruction.inputs.end(),
         [&](std::int32_t in) { return in >= 0 && isFloating(info(in).dataType); });

@@ -88,7 +88,7 @@ private:
 
     /// Numbers that are others in the next micro-batch become those of any.
     static void followMicroBatches(std::string &text, const std::string &next);
-    Result<void> assignKernel(const Instruction &instruction, const OperatorText &text, DataType widest);
+    Result<void> assignKernel(const Instruction &instruction, const TorchText &text, DataType widest);
     Result<void> optimizer(const Instruction &instruction);
 
     // --- pieces and summands

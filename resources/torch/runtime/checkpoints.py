@@ -18,15 +18,16 @@ def pieces(run, roles=("weight", "state")):
 
 
 def write(folder, run):
-    """step-00000020, whole or not at all."""
+    """step-00000020, whole or not at all. @return its path"""
     whole = run.whole(pieces(run))
+    path = os.path.join(folder, f"step-{run.step_number:08d}")
     if run.processes.rank == 0:
-        path = os.path.join(folder, f"step-{run.step_number:08d}")
         state = {**whole, "planloom.step": torch.tensor(run.step_number)}
         os.makedirs(folder, exist_ok=True)
         dcp.save(state, checkpoint_id=path + ".part", no_dist=True)
         os.replace(path + ".part", path)
     run.processes.gather(None)
+    return path
 
 
 def read(path, plan, beginnings):

@@ -47,24 +47,24 @@ class Processes:
         return rank_of(self.plan, self.unit, local)
 
     def of(self, group, queue):
-        """The process group of a group of the plan, and its ranks. Every queue has its own, as what queues do is in no
-        order among them."""
-        key = (group, queue)
-        if key not in self.known:
-            members = members_of(self.plan, group, self.unit, self.local)
-            self.known[key] = (dist.new_group(members, use_local_synchronization=True), members)
-        return self.known[key]
+        """The process group of a group of the plan, and its ranks."""
+        return self.known[group, queue]
 
     def messages(self, queue):
         """What messages of a queue go through: on GPUs each direction of a pipeline has a communicator of its own."""
         return self.message_groups.get(queue) or dist.group.WORLD
 
-    def prepare(self, uses, queues):
-        """Makes all groups that the plan's programs use, in one order, which members agree on."""
-        for group, queue in uses:
-            self.of(group, queue)
+    def prepare(self):
+        """Makes all groups of the plan, which every rank does in one order, whether it is a member or not. Every queue has groups of
+        its own, as there is no order among what queues do."""
+        for queue, group, local in uses_of(self.plan):
+            for unit in range(1 if group == "units" else self.plan["units"]["count"]):
+                members = members_of(self.plan, group, unit, local)
+                made = dist.new_group(members)
+                if self.rank in members:
+                    self.known[group, queue] = (made, members)
         if self.device.type == "cuda":
-            for queue in queues:
+            for queue in ("tensor", "data", "pipeline", "pipeline_back"):
                 self.message_groups[queue] = dist.new_group()
 
     def gather(self, value):
@@ -81,6 +81,20 @@ class Processes:
     def close(self):
         dist.barrier(self.host)
         dist.destroy_process_group()
+
+
+def uses_of(plan):
+    """(queue, group, device) of all that the programs of a scale unit use; the device is of groups across units."""
+    uses = set()
+    for program in plan["programs"].values():
+        for numbers in program["numbers"]:
+            for name, number in zip(program["names"], numbers):
+                queue, found, _ = name.partition("_group")
+                if found:
+                    uses.add((queue, number, -1))
+        for queue in program["unit_queues"]:
+            uses.update((queue, "units", device) for device in program["devices"])
+    return sorted(uses, key=lambda each: (each[0], str(each[1]), each[2]))
 
 
 def place_of(plan, rank):

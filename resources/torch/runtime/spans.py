@@ -1,4 +1,5 @@
-"""When each instruction of a step ran, by the lines of the program that is running: nothing stands in the programs for it."""
+"""What a run tells, as lines of JSON in the form that Planloom reads: steps, checkpoints, and when each instruction of a step ran.
+The latter follows from the lines of the program that is running: nothing stands in the programs for it."""
 
 import contextlib
 import json
@@ -8,23 +9,30 @@ import time
 import torch
 
 
+class Events:
+    """Lines of JSON: {"v": 1, "t": type, ...}. Rank 0 writes them."""
+
+    def __init__(self, path, rank):
+        self.file = open(path, "a") if path and rank == 0 else None
+
+    def send(self, kind, **fields):
+        if self.file:
+            self.file.write(json.dumps({"v": 1, "t": kind, **fields}) + "\n")
+            self.file.flush()
+
+
 @contextlib.contextmanager
-def recorded(run, path):
-    """Records the step inside, and writes it to `path` (one file for all ranks); nothing without a path."""
-    if not path:
-        yield
-        return
+def recorded(run, events, step):
+    """Records the step inside, and tells when each instruction of each rank ran."""
     recorder = Recorder(run)
     sys.settrace(recorder.call)
     try:
         yield
     finally:
         sys.settrace(None)
-    gathered = run.processes.gather(recorder.spans())
-    if run.processes.rank == 0:
-        with open(path, "w") as file:
-            for device, spans in enumerate(gathered):
-                file.write(json.dumps({"type": "spans", "device": device, "spans": spans}) + "\n")
+    for device, spans in enumerate(run.processes.gather(recorder.spans())):
+        columns = dict(zip(("segment", "instruction", "micro_batch", "start", "duration"), map(list, zip(*spans))))
+        events.send("live", device=device, step=[step] * len(spans), **columns)
 
 
 class Recorder:

@@ -94,7 +94,7 @@ class Run:
         for name in QUEUES:
             setattr(self, name, processes.queue(name) if hasattr(processes, "queue") else Queue(name, processes, self.device))
         if hasattr(processes, "prepare"):
-            processes.prepare(self._groups(), ("pipeline", "pipeline_back"))
+            processes.prepare()
         shapes = {name: tensor["shape"] for name, tensor in self.plan["tensors"].items()}
         self.inputs = Parts(shapes, lambda part: self.take(part, 0))
         self.stored = Parts(shapes, self._load)
@@ -110,17 +110,6 @@ class Run:
                 module = importlib.import_module("programs." + name)
                 return module, SimpleNamespace(**dict(zip(program["names"], program["numbers"][row]))), program
         raise SystemExit(f"the plan has no program for device {self.local}")
-
-    def _groups(self):
-        """Groups of this rank, by queue, in one order that all their members agree on."""
-        used = set()
-        for name in self.programs_row["names"]:
-            queue, _, kind = name.partition("_group")
-            if kind or name.endswith("_group"):
-                used.add((getattr(self.rank, name), queue))
-        found = sorted(used, key=lambda each: (each[1], each[0]))
-        units = [("units", queue) for queue in self.programs_row["unit_queues"]]
-        return found + units
 
     def _load(self, part):
         values = self.beginnings.take(part).to(self.device)
