@@ -267,7 +267,8 @@ VerbSpec exportVerb()
     return {"export", "PLAN", "writes a plan for another tool",
         {{"format",
              "perfetto|torch|megatron|bridge|verl|nemo-rl|torchtitan|deepspeed|accelerate|nanotron|nnscaler",
-             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; else "
+             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; "
+             "else "
              "the config of a framework: status 1 if that leaves rows out (default: perfetto)"},
             {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},

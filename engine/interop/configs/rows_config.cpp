@@ -1,6 +1,6 @@
 #include "engine/interop/configs/rows_config.h"
 
-#include "engine/gallery/recomputed_modules.h"
+#include "engine/gallery/layer_modules.h"
 #include "engine/interop/configs/config_request.h"
 #include "engine/table/layer_layout.h"
 #include "engine/table/mesh_axes.h"
