@@ -4,6 +4,7 @@
 #include "engine/design/make_plan.h"
 #include "engine/gallery/embedded_gallery.h"
 #include "engine/gallery/gallery_file.h"
+#include "engine/interop/configs/write_config.h"
 #include "engine/interop/npz.h"
 #include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_json.h"
@@ -221,6 +222,21 @@ Result<void> writeSession(const fs::path &folder)
     return store.cachePlan(1, std::string(5000, ' '));
 }
 
+/// Every format's config of one run.
+void writeConfigs(const std::filesystem::path &folder)
+{
+    FrameworkConfig config;
+    for (const auto &[field, value] : {std::pair("devices", 16.0), std::pair("tensor_parallel", 2.0),
+             std::pair("pipeline_parallel", 4.0), std::pair("data_parallel", 2.0), std::pair("global_batch", 32.0),
+             std::pair("micro_batch", 2.0), std::pair("micro_batches", 8.0), std::pair("zero", 1.0),
+             std::pair("layers", 8.0), std::pair("hidden", 64.0), std::pair("heads", 4.0), std::pair("sequence", 64.0)})
+        config.derive(field, value);
+    config.derive("layout", std::string("Et*1|t*2|t*2|t*3L"));
+    config.derive("recompute_modules", std::vector<std::string>{"core_attn", "mlp"});
+    for (const ConfigFormat &format : configFormats())
+        write(folder / std::string(format.name), printConfig(format, config));
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -235,6 +251,7 @@ int main(int argc, char **argv)
     writeOperatorFiles(root / "operator_file");
     for (const EmbeddedGalleryFile &file : embeddedGallery())
         write(root / "gallery_file" / (std::string(file.name) + kGalleryFileEnding), std::string(file.text));
+    writeConfigs(root / "read_config");
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

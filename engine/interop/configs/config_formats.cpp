@@ -134,7 +134,7 @@ constexpr ConfigKey kNanotron[] = {
     {"tokens.micro_batch_size", "micro_batch", Count},
     {"tokens.batch_accumulation_per_replica", "accumulation", Count},
     {"tokens.sequence_length", "sequence", Count},
-    {"optimizer.zero_stage", "zero", Count, ""},
+    {"optimizer.zero_stage", "zero", Mapped, "", "0=0 1=1"},
     {"model.dtype", "precision", Mapped, "bfloat16",
         "bfloat16=bf16 float16=fp16 float32=fp32 torch.bfloat16=bf16"},
 };
@@ -237,8 +237,8 @@ ConfigFormat megatronFormat()
 {
     return {"megatron", "megatron", "arguments of Megatron-LM, in a launch script or a file",
         ConfigSyntax::Options,
-        {{"", megatronPlanKeys()}, {"", megatronSizeKeys()}, {"", megatronBatchKeys()},
-            {"", megatronSharingKeys()}, {"", launcherKeys()}},
+        {{"", megatronCommandKeys()}, {"", megatronPlanKeys()}, {"", megatronSizeKeys()},
+            {"", megatronBatchKeys()}, {"", megatronSharingKeys()}, {"", launcherKeys()}},
         {"eval_*", "*checkpoint*", "*ckpt*", "save*", "load*", "moe_router*", "moe_*loss*", "moe_grouped*",
             "moe_token*", "moe_permute*", "moe_flex*", "moe_*deepep*", "moe_apply*", "moe_input*", "moe_pad*",
             "moe_expert_*", "moe_per_layer*", "overlap_*", "max_position*", "make_vocab*", "distributed_*",

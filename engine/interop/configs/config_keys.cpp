@@ -53,6 +53,11 @@ constexpr ConfigKey kMegatronPlan[] = {
     {"fp4_format", "", Beyond, "null|false", "there are no kernels of four bits"},
 };
 
+constexpr ConfigKey kMegatronCommand[] = {
+    {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline", Count, "1"},
+    {"ckpt_format", "checkpoint_format", Text, "torch_dist"},
+};
+
 constexpr ConfigKey kMegatronSizes[] = {
     {"num_layers", "layers", Count},
     {"encoder_num_layers", "layers", Count, "", "", true},
@@ -156,6 +161,10 @@ constexpr ConfigKey kHuggingFaceSizes[] = {
 std::span<const ConfigKey> megatronPlanKeys()
 {
     return kMegatronPlan;
+}
+std::span<const ConfigKey> megatronCommandKeys()
+{
+    return kMegatronCommand;
 }
 std::span<const ConfigKey> megatronSizeKeys()
 {

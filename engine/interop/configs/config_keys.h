@@ -10,6 +10,7 @@ namespace planloom {
 // keys for one field the first is written; of several that are said the last counts.
 
 std::span<const ConfigKey> megatronPlanKeys(); ///< Of megatron.core's configs, whoever passes them on.
+std::span<const ConfigKey> megatronCommandKeys(); ///< Of its command line alone.
 std::span<const ConfigKey> megatronSizeKeys();
 std::span<const ConfigKey> megatronBatchKeys();
 std::span<const ConfigKey> megatronSharingKeys(); ///< Of the optimizer and of replicas.

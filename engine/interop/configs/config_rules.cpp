@@ -209,17 +209,18 @@ private:
     /// Devices, and how many replicas they make.
     void replicas()
     {
-        const std::int64_t others =
-            count("tensor_parallel") * count("pipeline_parallel") * count("context_parallel");
         const bool isSharded = m_config.has("dp_shard") && count("dp_shard") > 0;
         if (!m_config.has("devices") && m_config.has("gpus_per_node"))
             derive("devices", count("nodes") * count("gpus_per_node"), "gpus_per_node");
         if (m_options.devices > 0 && !m_config.has("devices"))
             derive("devices", m_options.devices);
-        if (m_config.has("plan_devices") && count("plan_devices") > 0 && others >= 1)
+        if (m_config.has("plan_devices") && count("plan_devices") > 0) {
             derive("tensor_parallel",
                 std::max<std::int64_t>(1, count("plan_devices") / count("pipeline_parallel")),
                 "plan_devices");
+            note("how the devices of plan_ngpus share operators is left to nnScaler's policy: they are taken "
+                 "as tensor parallel");
+        }
         if (!m_config.has("devices")) {
             const std::int64_t replicas = m_config.has("data_parallel")
                 ? count("data_parallel")

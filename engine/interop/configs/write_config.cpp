@@ -71,9 +71,19 @@ FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
         || format.name == "nemo-rl") {
         set("distributed_optimizer", zero > 0);
         set("megatron_fsdp", zero > 1);
+        if (zero > 1)
+            set("checkpoint_format", std::string("fsdp_dtensor")); // the only one that Megatron-FSDP takes
         set("fsdp_strategy", std::string(zero == 3 ? "optim_grads_params" : "optim_grads"));
         if (zero <= 1)
             config.remove("fsdp_strategy");
+    }
+    if (format.name == "deepspeed") { // which takes all that is not tensor parallel for replicas
+        const std::int64_t all = config.count("devices") / config.count("tensor_parallel");
+        const std::int64_t each = config.count("global_batch") / all / config.count("micro_batches");
+        set("micro_batch", static_cast<double>(std::max<std::int64_t>(1, each)));
+        set("accumulation",
+            static_cast<double>(
+                std::max<std::int64_t>(1, config.count("global_batch") / all / config.count("micro_batch"))));
     }
     const std::int64_t parts = config.count("shard_parts", 0);
     const std::int64_t replicas = config.count("data_parallel");
@@ -385,6 +395,10 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
     } else
         written.notes.push_back("the sizes of the model are left to the framework: " + sizes.error().message);
     written.text = printConfig(format, config);
+    if (format.name == "nnscaler" && config.count("tensor_parallel") > 1)
+        written.notes.push_back(
+            "nnScaler's policy decides how the devices of plan_ngpus share operators: planloom-cli rows "
+            "MODEL --out FILE.yaml writes constraints for it");
 
     // What was written is read again: only what comes back is said.
     ImportOptions options{.format = std::string(format.name), .devices = plan->deviceCount};

@@ -72,7 +72,7 @@ TEST(WriteConfig, MegatronGetsWhatIsNotItsDefault)
         {"--tensor-model-parallel-size 2\n", "--pipeline-model-parallel-layout 'Et*3|t*5L'\n",
             "--sequence-parallel\n", "--use-distributed-optimizer\n", "--recompute-granularity selective\n",
             "--recompute-modules core_attn\n", "--bf16\n", "--num-layers 8\n", "--micro-batch-size 4\n",
-            "torchrun --nproc_per_node 8"})
+            "torchrun --nproc_per_node 8", "--max-position-embeddings 64\n"})
         EXPECT_NE(written.text.find(line), std::string::npos) << line << written.text;
     for (const char *none : {"context-parallel", "expert-model", "fp16", "null"})
         EXPECT_EQ(written.text.find(none), std::string::npos) << none << written.text;
