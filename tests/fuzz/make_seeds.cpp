@@ -226,10 +226,11 @@ Result<void> writeSession(const fs::path &folder)
 void writeConfigs(const std::filesystem::path &folder)
 {
     FrameworkConfig config;
-    for (const auto &[field, value] : {std::pair("devices", 16.0), std::pair("tensor_parallel", 2.0),
-             std::pair("pipeline_parallel", 4.0), std::pair("data_parallel", 2.0), std::pair("global_batch", 32.0),
-             std::pair("micro_batch", 2.0), std::pair("micro_batches", 8.0), std::pair("zero", 1.0),
-             std::pair("layers", 8.0), std::pair("hidden", 64.0), std::pair("heads", 4.0), std::pair("sequence", 64.0)})
+    for (const auto &[field, value] :
+        {std::pair("devices", 16.0), std::pair("tensor_parallel", 2.0), std::pair("pipeline_parallel", 4.0),
+            std::pair("data_parallel", 2.0), std::pair("global_batch", 32.0), std::pair("micro_batch", 2.0),
+            std::pair("micro_batches", 8.0), std::pair("zero", 1.0), std::pair("layers", 8.0),
+            std::pair("hidden", 64.0), std::pair("heads", 4.0), std::pair("sequence", 64.0)})
         config.derive(field, value);
     config.derive("layout", std::string("Et*1|t*2|t*2|t*3L"));
     config.derive("recompute_modules", std::vector<std::string>{"core_attn", "mlp"});

@@ -305,7 +305,11 @@ std::string dashed(std::string_view key)
 std::string optionsText(const std::vector<WrittenKey> &keys)
 {
     std::string launcher;
-    std::string text = "\nARGS=(\n";
+    const bool isFsdp = std::any_of(
+        keys.begin(), keys.end(), [](const WrittenKey &key) { return key.key == "use_megatron_fsdp"; });
+    // Megatron-LM demands it where its kernels and collectives overlap in one order; its FSDP does not bear
+    // it.
+    std::string text = std::string(isFsdp ? "" : "\nexport CUDA_DEVICE_MAX_CONNECTIONS=1") + "\nARGS=(\n";
     for (const WrittenKey &key : keys) {
         if (key.kind == KeyKind::Flag && key.values == std::vector<std::string>{"false"})
             continue; // an option that is not there
