@@ -4,7 +4,8 @@
     tests/interop/framework_configs.py FRAMEWORK [--cli build/tests/bin/planloom-cli] [--sources FOLDER]
 
 FRAMEWORK is accelerate or deepspeed (of the installed packages), or torchtitan or megatron (of a checkout, SOURCES). Five
-plans are solved, written, and taken by the framework's parser; what it says against one is printed, and the status is 1. Megatron-LM needs Python 3.12.
+plans are solved, written, and taken by the framework's parser; what it says against one is printed, and the status is 1.
+Megatron-LM needs Python 3.12.
 A plan that the framework has no words for is written as far as it has. Needs PyTorch. Not part of the test suite.
 """
 
@@ -63,18 +64,20 @@ def torchtitan_takes(path, sources):
 
 
 def megatron_takes(path, sources):
+    os.environ.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)  # of the plan before
     script = 'torchrun() { printf "%s\\n" "$@"; env -0 >&2; }; source "$0"'
     ran = subprocess.run(["bash", "-c", script, str(path)], capture_output=True, text=True, check=True)
     words = ran.stdout.split("\n")
     connections = [each for each in ran.stderr.split("\0") if each.startswith("CUDA_DEVICE_MAX_CONNECTIONS=")]
-    os.environ.pop("CUDA_DEVICE_MAX_CONNECTIONS", None)
     os.environ.update(dict(each.split("=") for each in connections), WORLD_SIZE=str(DEVICES), RANK="0", LOCAL_RANK="0")
     usual = "--tokenizer-type NullTokenizer --mock-data --train-iters 10 --lr 1e-4 --transformer-impl local"
     sys.argv = words[words.index("pretrain_gpt.py") :][:-1] + usual.split()
     sys.path.insert(0, str(sources))
     import torch
 
+    device = types.SimpleNamespace(major=9, minor=0, name="H100", multi_processor_count=132)
     torch.cuda.get_device_capability = lambda *a: (9, 0)  # it asks for a GPU, which parsing has no use for
+    torch.cuda.get_device_properties = lambda *a: device
     from megatron.training.arguments import parse_args, validate_args
 
     validate_args(parse_args())
