@@ -129,7 +129,8 @@ Result<TorchText> passedOn(const OperatorSlots &slots)
     const std::string &from = slots.isBackward() ? slots.dy() : slots.x();
     if (slots.call().inputs[0].dataType == slots.madeAs(0))
         return oneText(from, 0);
-    return oneText(operandText(from) + ".to(" + pythonType(slots.madeAs(0)) + ")");
+    return oneText(
+        operandText(from) + ".to(" + pythonType(slots.madeAs(0)) + ")", 0); // of one type it is the same
 }
 
 /// "(ratio, seed, [first, strides])": where a dropout's elements lie in the whole tensor.

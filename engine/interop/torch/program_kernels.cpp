@@ -30,10 +30,11 @@ Result<void> ProgramWriter::kernel(const Instruction &instruction)
         if (isFloating(info(in).dataType) && sizeOf(info(in).dataType) >= sizeOf(widest))
             widest = info(in).dataType;
     }
-    const bool mixed =
-        std::any_of(instruction.inputs.begin(), instruction.inputs.end(), [&](std::int32_t in) {
-            return in >= 0 && isFloating(info(in).dataType) && info(in).dataType != widest;
-        });
+    // Attention takes several types as they are: its log-sum-exps are wide.
+    const bool mixed = m_plan.graph->at(instruction.op).kind != OperatorKind::Attention
+        && std::any_of(instruction.inputs.begin(), instruction.inputs.end(), [&](std::int32_t in) {
+               return in >= 0 && isFloating(info(in).dataType) && info(in).dataType != widest;
+           });
     for (std::size_t i = 0; mixed && i < inputs.size(); ++i)
         if (const std::int32_t in = instruction.inputs[i];
             in >= 0 && isFloating(info(in).dataType) && info(in).dataType != widest)

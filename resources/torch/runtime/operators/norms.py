@@ -8,6 +8,8 @@ def layer_norm_backward(dy, x, scale, shape, eps, mask):
         return tuple(dy.flatten(0, -len(shape) - 1).sum(0) if wanted else None for wanted in mask)
     x = x.contiguous()
     _, mean, rstd = torch.native_layer_norm(x, shape, None, None, eps)
+    if scale is None and len(mask) > 1 and mask[1]:  # it is not needed for its own gradient
+        scale = dy.new_ones(shape)
     bias = None if len(mask) < 3 or not mask[2] else (scale if scale is not None else dy.new_zeros(shape))
     made = torch.ops.aten.native_layer_norm_backward(dy.contiguous(), x, shape, mean, rstd, scale, bias,
                                                      [bool(wanted) for wanted in mask] + [False] * (3 - len(mask)))
