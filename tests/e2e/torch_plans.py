@@ -23,10 +23,10 @@ MODELS = {
     "t5": "zoo:t5?layers=2&hidden=32&heads=4&d_kv=8&ffn=64&vocab=96&src=16&tgt=16&batch=8",
     "moe": "zoo:moe?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&ffn=64",
     "resnet": "zoo:resnet?depth=18&width=8&image=32&classes=10&batch=8",
-    "unet3d": "zoo:unet3d?batch=4",
+    "unet3d": "zoo:unet3d?batch=2&levels=2&width=4&volume=16",
     "swin": "zoo:swin?batch=8&hidden=16&heads=2&image=32&layers=4&window=4&patch=2&classes=10",
-    "evoformer": "zoo:evoformer?layers=1&batch=4",
-    "mlp": "zoo:mlp?batch=8",
+    "evoformer": "zoo:evoformer?layers=1&batch=2&msa=16&pair=16&single=16&seqs=4&residues=8&heads=2&pair_heads=2&head_width=8&triangle=8",
+    "mlp": "zoo:mlp?batch=8&layers=3&hidden=16&input=12&classes=8",
     "gpt-dropout": "zoo:gpt?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&dropout=0.1",
 }
 

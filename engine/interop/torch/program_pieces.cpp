@@ -90,6 +90,22 @@ std::string ProgramWriter::subscript(std::int32_t inner, std::int32_t outer) con
 {
     const BufferInfo &in = info(inner);
     const BufferInfo &out = info(outer);
+    if (in.share == UnitShare::Shard && out.share != UnitShare::Shard) {
+        std::vector<std::string> shards;
+        for (std::size_t i = 0; i < in.index.ranges.size(); ++i) {
+            const Range &own = in.index.ranges[i];
+            const Range &all = out.index.ranges[i];
+            if (static_cast<std::int32_t>(i) == in.shardDimension)
+                shards.push_back("run.shard(" + rankNumber("part", own.begin - all.begin) + ", "
+                    + std::to_string(own.size()) + ", " + rankNumber("part", in.shardEnd - all.begin) + ")");
+            else if (own.size() == all.size())
+                shards.emplace_back(":");
+            else
+                shards.push_back(rankNumber("part", own.begin - all.begin) + ":"
+                    + rankNumber("part", own.end - all.begin));
+        }
+        return "[" + joinedBy(shards) + "]";
+    }
     std::string box = pythonBox(in.index, out.index);
     const std::int32_t dimension = m_plan.batch.tensorDimension.empty()
         ? -1
