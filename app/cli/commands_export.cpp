@@ -4,6 +4,7 @@
 
 #include "engine/base/files.h"
 #include "engine/design/models/reference.h"
+#include "engine/interop/configs/config_formats.h"
 #include "engine/interop/perfetto.h"
 #include "engine/interop/torch/torch_export.h"
 #include "engine/simulate/simulate.h"
@@ -74,8 +75,11 @@ Result<int> runExport(const Arguments &arguments)
         return exportToTorch(arguments);
     if (isConfigFormat(format))
         return exportConfig(arguments);
-    return Error{ErrorCode::NotSupported, "\"" + format + "\" is no format of export",
-        "planloom-cli help export lists those there are", "--format"};
+    std::string known = "perfetto, torch";
+    for (const std::string &name : configFormatNames())
+        known += ", " + name;
+    return Error{
+        ErrorCode::NotSupported, "\"" + format + "\" is no format of export", "known: " + known, "--format"};
 }
 
 } // namespace planloom::cli

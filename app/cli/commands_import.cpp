@@ -108,7 +108,7 @@ Result<int> runImport(const Arguments &arguments)
     const std::string &path = arguments.positional();
     TRY(const std::string text,
         readFile(path, {.what = "config", .mostBytes = kMostConfigBytes, .pipes = true}));
-    ImportOptions options{
+    ConfigOptions options{
         .format = arguments.text("format"), .fileName = path, .function = arguments.text("function")};
     options.cluster = arguments.text("cluster", options.cluster);
     TRY(options.devices, arguments.integer("devices", 0, 1, 1 << 20));

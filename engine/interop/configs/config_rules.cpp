@@ -19,7 +19,7 @@ constexpr std::int64_t kMostStages = 4096;
 class ConfigRules
 {
 public:
-    ConfigRules(ImportedConfig &imported, const ImportOptions &options)
+    ConfigRules(ImportedConfig &imported, const ConfigOptions &options)
         : m_imported(imported)
         , m_config(imported.config)
         , m_options(options)
@@ -438,7 +438,7 @@ private:
 
     ImportedConfig &m_imported;
     FrameworkConfig &m_config;
-    const ImportOptions &m_options;
+    const ConfigOptions &m_options;
 };
 
 void ConfigRules::batch()
@@ -577,7 +577,7 @@ void ConfigRules::divisibility()
 
 } // namespace
 
-void completeConfig(ImportedConfig &imported, const ImportOptions &options)
+void completeConfig(ImportedConfig &imported, const ConfigOptions &options)
 {
     ConfigRules(imported, options).complete();
 }

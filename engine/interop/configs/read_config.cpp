@@ -59,7 +59,7 @@ TextSyntax syntaxOf(std::string_view text, std::string_view name)
     return TextSyntax::Shell;
 }
 
-Result<ConfigTexts> textsOf(std::string_view text, const ImportOptions &options)
+Result<ConfigTexts> textsOf(std::string_view text, const ConfigOptions &options)
 {
     ConfigTexts texts;
     switch (syntaxOf(text, options.fileName)) {
@@ -310,7 +310,7 @@ private:
 
 } // namespace
 
-Result<ImportedConfig> readConfig(std::string_view text, const ImportOptions &options)
+Result<ImportedConfig> readConfig(std::string_view text, const ConfigOptions &options)
 {
     if (text.size() > kMostConfigBytes)
         return Error{ErrorCode::ResourceLimit,

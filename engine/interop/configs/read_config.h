@@ -32,7 +32,7 @@ struct ImportedConfig {
     std::vector<std::string> notes{}; ///< What was assumed, and what was passed by.
 };
 
-struct ImportOptions {
+struct ConfigOptions {
     std::string format{}; ///< Empty: the one with most keys that are known.
     std::string fileName{}; ///< Whose ending says the syntax, if it has one; never opened.
     std::string function{}; ///< Of a Python file that makes several configs.
@@ -44,10 +44,10 @@ struct ImportOptions {
 /// Reads a training config or launch script of any format there is. What it says is never run, and no file
 /// that it names is opened.
 /// @return InvalidInput for what is no config of any format, and as the readers; ResourceLimit
-Result<ImportedConfig> readConfig(std::string_view text, const ImportOptions &options = {});
+Result<ImportedConfig> readConfig(std::string_view text, const ConfigOptions &options = {});
 
 /// What follows from what a file says, in `config`: devices, layout, micro-batches, sharding, sizes;
 /// contradictions as errors in the framework's own words, assumptions as notes.
-void completeConfig(ImportedConfig &imported, const ImportOptions &options);
+void completeConfig(ImportedConfig &imported, const ConfigOptions &options);
 
 } // namespace planloom

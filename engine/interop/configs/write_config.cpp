@@ -54,19 +54,13 @@ std::vector<std::string> stageModules(const std::vector<LayoutStage> &stages)
     return parts;
 }
 
-/// What the frameworks' own fields say of what ours do.
-FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
+/// What the frameworks' own fields say of replicas and of what these share.
+void spellReplicas(const ConfigFormat &format, FrameworkConfig &config)
 {
     const auto set = [&config](
                          const char *field, SettingValue value) { config.derive(field, std::move(value)); };
-    const auto number = [&config](const char *field, std::int64_t missing = 1) {
-        return static_cast<double>(config.count(field, missing));
-    };
+    const auto number = [&config](const char *field) { return static_cast<double>(config.count(field)); };
     const std::int64_t zero = config.count("zero", 0);
-    const bool isTitan = format.name == "torchtitan";
-    set("nodes", std::max(1.0, number("devices") / 8));
-    set("gpus_per_node", std::min(8.0, number("devices")));
-    set("accumulation", number("micro_batches"));
     if (format.name == "megatron" || format.name == "bridge" || format.name == "verl"
         || format.name == "nemo-rl") {
         set("distributed_optimizer", zero > 0);
@@ -107,6 +101,37 @@ FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
                         : zero == 2   ? "SHARD_GRAD_OP"
                                       : "NO_SHARD"));
     }
+}
+
+/// The schedule in torchtitan's words.
+void spellSchedule(FrameworkConfig &config)
+{
+    const std::string ours = config.text("schedule");
+    const bool isSeveral = config.count("virtual_pipeline") > 1;
+    config.derive("schedule_class",
+        std::string(ours == "gpipe"       ? "GPipe"
+                : ours == "breadth-first" ? "LoopedBFS"
+                : ours == "zb-v"          ? "ZBVZeroBubble"
+                : ours == "dualpipev"     ? "DualPipeV"
+                : isSeveral               ? "Interleaved1F1B"
+                                          : "1F1B"));
+    if (config.count("pipeline_parallel") == 1)
+        config.remove("schedule_class");
+}
+
+/// What the frameworks' own fields say of what ours do.
+FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
+{
+    const auto set = [&config](
+                         const char *field, SettingValue value) { config.derive(field, std::move(value)); };
+    const auto number = [&config](const char *field, std::int64_t missing = 1) {
+        return static_cast<double>(config.count(field, missing));
+    };
+    const bool isTitan = format.name == "torchtitan";
+    set("nodes", std::max(1.0, number("devices") / 8));
+    set("gpus_per_node", std::min(8.0, number("devices")));
+    set("accumulation", number("micro_batches"));
+    spellReplicas(format, config);
     if (!config.words("recompute_modules").empty() && config.text("recompute").empty() && !isTitan)
         set("recompute", std::string("selective"));
     if (config.text("recompute") == "full" && !isTitan) {
@@ -150,17 +175,7 @@ FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
         set("position_kind", std::string(isLlama ? "rope" : "learned_absolute"));
     }
     if (isTitan) {
-        const std::string ours = config.text("schedule");
-        const bool isSeveral = config.count("virtual_pipeline") > 1;
-        set("schedule_class",
-            std::string(ours == "gpipe"       ? "GPipe"
-                    : ours == "breadth-first" ? "LoopedBFS"
-                    : ours == "zb-v"          ? "ZBVZeroBubble"
-                    : ours == "dualpipev"     ? "DualPipeV"
-                    : isSeveral               ? "Interleaved1F1B"
-                                              : "1F1B"));
-        if (config.count("pipeline_parallel") == 1)
-            config.remove("schedule_class");
+        spellSchedule(config);
         if (config.text("recompute") == "full")
             set("recompute", std::string("full"));
     }
@@ -405,7 +420,7 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
             "MODEL --out FILE.yaml writes constraints for it");
 
     // What was written is read again: only what comes back is said.
-    ImportOptions options{.format = std::string(format.name), .devices = plan->deviceCount};
+    ConfigOptions options{.format = std::string(format.name), .devices = plan->deviceCount};
     TRY(const ImportedConfig read, readConfig(written.text, options));
     for (const Error &error : read.errors)
         written.notes.push_back(error.message);

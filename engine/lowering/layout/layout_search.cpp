@@ -4,8 +4,8 @@
 
 #include "engine/lowering/layout/box_algebra.h"
 #include "engine/lowering/layout/coarse_digits.h"
+#include "engine/lowering/layout/layout_bound.h"
 #include "engine/lowering/layout/layout_digits.h"
-#include "engine/lowering/layout/path_bound.h"
 #include "engine/lowering/layout/path_costs.h"
 #include "engine/lowering/layout/permutation.h"
 
@@ -137,7 +137,7 @@ public:
         };
         if (search(from, visit, kMostWithoutBound))
             return best;
-        const PathBound toTheGoal(from, goal, m_whole, m_radices, m_costs);
+        const LayoutBound toTheGoal(from, goal, m_whole, m_radices, m_costs);
         m_toGoal = &toTheGoal;
         search(from, visit);
         m_toGoal = nullptr;
@@ -450,7 +450,7 @@ private:
     std::vector<std::int32_t> m_nodesOfGroup{}; ///< By position.
     const Layout *m_permutesFrom = nullptr; ///< Where a path may begin with a Permute.
     double m_bound = kNoBound; ///< Nothing dearer is of interest.
-    const PathBound *m_toGoal = nullptr; ///< Null while nothing is known of what is left of a path.
+    const LayoutBound *m_toGoal = nullptr; ///< Null while nothing is known of what is left of a path.
     std::unordered_map<std::string, Node> m_nodes{};
 };
 

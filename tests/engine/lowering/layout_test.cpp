@@ -1,5 +1,5 @@
 #include "engine/lowering/layout/layout.h"
-#include "engine/lowering/layout/path_bound.h"
+#include "engine/lowering/layout/layout_bound.h"
 
 #include <gtest/gtest.h>
 
@@ -331,7 +331,7 @@ TEST(CheapestPath, OfABucketHasFewHops)
 
 /// What A* goes by: no path is cheaper than its bound says, wherever on it one stands, and a single
 /// collective is bounded by what it takes.
-TEST(PathBound, NoPathIsCheaper)
+TEST(LayoutBound, NoPathIsCheaper)
 {
     const auto cluster = clusterNamed("dgx-h100:16");
     ASSERT_TRUE(cluster);
@@ -357,7 +357,7 @@ TEST(PathBound, NoPathIsCheaper)
             goal.extents.push_back(shape[d] / partsOf(to.dimensionDigits[d], radices));
             goal.elements *= goal.extents.back();
         }
-        const PathBound bound(from, goal, whole, radices, seconds);
+        const LayoutBound bound(from, goal, whole, radices, seconds);
         double left = path->seconds;
         EXPECT_LE(bound.from(from), left * (1 + 1e-9)) << "case " << i;
         tight += bound.from(from) > 0 && bound.from(from) > 0.999 * left ? 1 : 0;
@@ -385,7 +385,7 @@ TEST(PathBound, NoPathIsCheaper)
 
 /// A gather that many replicas stand beside: tens of thousands of layouts are no dearer, and what is found is
 /// no dearer than the gather.
-TEST(PathBound, LeadsThroughLargeGroups)
+TEST(LayoutBound, LeadsThroughLargeGroups)
 {
     const auto cluster = clusterNamed("dgx-h100:128");
     ASSERT_TRUE(cluster);

@@ -11,7 +11,7 @@
 namespace planloom {
 namespace {
 
-ImportedConfig readAs(const std::string &text, const ImportOptions &options = {})
+ImportedConfig readAs(const std::string &text, const ConfigOptions &options = {})
 {
     auto read = readConfig(text, options);
     EXPECT_TRUE(read) << describe(read.error());

@@ -18,12 +18,12 @@ struct PathGoal {
 /// How long paths to a goal take at least, by layouts of which only the number of parts is known: of each
 /// dimension and of summands, whichever digits number them. Every hop between layouts is one between such
 /// numbers, no dearer; so it is a bound that the triangle inequality holds for, as A* asks.
-class PathBound
+class LayoutBound
 {
 public:
     /// @param from   the layout that paths begin with
     /// O(ways to share the group's parts out x kinds of hops x log)
-    PathBound(const Layout &from, const PathGoal &goal, const IndexMask &whole,
+    LayoutBound(const Layout &from, const PathGoal &goal, const IndexMask &whole,
         const std::vector<std::int32_t> &radices, PathCosts &costs);
 
     /// Seconds; infinite where no path leads from there to the goal.

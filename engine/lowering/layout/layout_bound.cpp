@@ -1,4 +1,4 @@
-#include "engine/lowering/layout/path_bound.h"
+#include "engine/lowering/layout/layout_bound.h"
 
 #include <functional>
 #include <limits>
@@ -14,7 +14,7 @@ constexpr double kUnreached = std::numeric_limits<double>::infinity();
 
 } // namespace
 
-PathBound::PathBound(const Layout &from, const PathGoal &goal, const IndexMask &whole,
+LayoutBound::LayoutBound(const Layout &from, const PathGoal &goal, const IndexMask &whole,
     const std::vector<std::int32_t> &radices, PathCosts &costs)
     : m_whole(whole)
     , m_radices(radices)
@@ -37,13 +37,13 @@ PathBound::PathBound(const Layout &from, const PathGoal &goal, const IndexMask &
     relax();
 }
 
-double PathBound::from(const Layout &layout) const
+double LayoutBound::from(const Layout &layout) const
 {
     const auto found = m_states.find(partsOf(layout));
     return found == m_states.end() ? 0 : m_seconds[static_cast<std::size_t>(found->second)];
 }
 
-PathBound::Parts PathBound::partsOf(const Layout &layout) const
+LayoutBound::Parts LayoutBound::partsOf(const Layout &layout) const
 {
     Parts parts;
     for (const Digits &digits : layout.dimensionDigits)
@@ -52,7 +52,7 @@ PathBound::Parts PathBound::partsOf(const Layout &layout) const
     return parts;
 }
 
-std::int32_t PathBound::stateOf(const Parts &parts)
+std::int32_t LayoutBound::stateOf(const Parts &parts)
 {
     const auto [found, isNew] = m_states.try_emplace(parts, static_cast<std::int32_t>(m_parts.size()));
     if (isNew) {
@@ -63,7 +63,7 @@ std::int32_t PathBound::stateOf(const Parts &parts)
 }
 
 /// All that lead away from `state`. Cutting is a copy, which is left out: at no cost, the bound still holds.
-void PathBound::addHops(std::int32_t state)
+void LayoutBound::addHops(std::int32_t state)
 {
     const Parts parts = m_parts[static_cast<std::size_t>(state)];
     const std::size_t rank = m_whole.ranges.size();
@@ -109,7 +109,7 @@ void PathBound::addHops(std::int32_t state)
 }
 
 /// Dijkstra from all goals, against the arrows.
-void PathBound::relax()
+void LayoutBound::relax()
 {
     using Entry = std::pair<double, std::int32_t>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
