@@ -262,14 +262,22 @@ VerbSpec importVerb()
         "design"};
 }
 
+std::vector<std::string> exportFormats()
+{
+    std::vector<std::string> formats{"perfetto", "torch"};
+    const std::vector<std::string> configs = configFormatNames();
+    formats.insert(formats.end(), configs.begin(), configs.end());
+    return formats;
+}
+
 VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
-        {{"format",
-             "perfetto|torch|megatron|bridge|verl|nemo-rl|torchtitan|deepspeed|accelerate|nanotron|nnscaler",
-             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; "
-             "else "
-             "the config of a framework: status 1 if that leaves rows out (default: perfetto)"},
+        {{"format", "FORMAT",
+             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; or "
+             "the config of a framework (megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
+             "nanotron, nnscaler): status 1 if that leaves rows out (default: perfetto)",
+             exportFormats()},
             {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},

@@ -209,7 +209,7 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 15 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 16 + 1) << "those above, and help";
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)

@@ -137,7 +137,7 @@ TEST(MeasuredFile, ATraceOfOverlappedPassesIsOneRun)
     ASSERT_TRUE(predicted) << describe(predicted.error());
     EXPECT_EQ(predicted->peaks.size(), 4U);
     RunValues columns = pair.columns();
-    columns["global_batch"] = 4.0;
+    columns["global_batch"] = 16.0;
     const auto step = predict(MeasuredRun(columns, {}, pair.surroundings()));
     ASSERT_TRUE(step) << describe(step.error());
     EXPECT_GT(predicted->seconds, 0);

@@ -38,7 +38,7 @@ private Q_SLOTS:
         QCOMPARE(nearestRunsText(rows, run), QStringLiteral("like runs −5% to +10%"));
         const QString tip = nearestRunsTip(rows, run);
         QVERIFY2(tip.contains(QStringLiteral(
-                     "70B on 64 × H100 with tp 4, pp 4: predicted 9.500 s, measured 10.000 s (−5.0%)")),
+                     "70B on 64 × H100 with tp 4, pp 4: predicted 9.50 s, measured 10.0 s (−5.0%)")),
             qPrintable(tip));
         QVERIFY(!tip.contains(QStringLiteral("<li>8B")));
     }
