@@ -9,25 +9,32 @@ namespace planloom {
 
 namespace {
 
-/// Letters to change, add or leave out to come from one to the other; something above `most` where it is
-/// more.
+/// Letters to change, add or leave out, and neighbours to change places, to come from one to the other, each
+/// letter once at most; something above `most` where it is more.
 std::size_t distanceOf(std::string_view a, std::string_view b, std::size_t most)
 {
     if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most)
         return most + 1;
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
+    std::vector<std::size_t> before(row.size()); // the row above, and the one above that
+    std::vector<std::size_t> beforeThat(row.size());
+    std::size_t leastBefore = 0;
     for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
+        beforeThat.swap(before);
+        before.swap(row);
+        row[0] = i;
         std::size_t least = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            diagonal = above;
+            row[j] =
+                std::min({before[j] + 1, row[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], beforeThat[j - 2] + 1);
             least = std::min(least, row[j]);
         }
-        if (least > most)
+        if (std::min(least, leastBefore) > most)
             return most + 1;
+        leastBefore = least;
     }
     return row.back();
 }

@@ -6,9 +6,9 @@
 
 namespace planloom {
 
-/// The names among `known` that are nearest to `name` by letters to change, add or leave out, the nearest
-/// first, of equal ones the first in the alphabet; at most `count` of them. O(names x length squared) at
-/// most: what is farther than those found is passed by early.
+/// The names among `known` that are nearest to `name` by letters to change, add or leave out and neighbours
+/// that change places, the nearest first, of equal ones the first in the alphabet; at most `count` of them.
+/// O(names x length squared) at most: what is farther than those found is passed by early.
 std::vector<std::string> nearestNames(
     std::string_view name, const std::vector<std::string_view> &known, std::size_t count = 1);
 

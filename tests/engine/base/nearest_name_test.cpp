@@ -11,6 +11,8 @@ TEST(NearestName, HasTheFewestLettersChanged)
         nearestNames("tensr", {"data", "tensor", "pp"}, 2), (std::vector<std::string>{"tensor", "data"}));
     EXPECT_EQ(nearestNames("dq", {"tp", "dp", "dp"}, 2), (std::vector<std::string>{"dp", "tp"}));
     EXPECT_TRUE(nearestNames("a", {}).empty());
+    EXPECT_EQ(didYouMean("slove", {"solve", "sieve"}), "did you mean 'solve'?"); // two have changed places
+    EXPECT_EQ(didYouMean("ab", {"ba"}), "did you mean 'ba'?");
 }
 
 TEST(NearestName, IsOnlyAskedForWhereItIsNear)
