@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <tuple>
 
 namespace planloom::cli {
 
@@ -69,6 +70,12 @@ Result<int> exportToTorch(const Arguments &arguments)
 Result<int> runExport(const Arguments &arguments)
 {
     const std::string format = arguments.text("format", "perfetto");
+    for (const auto &[option, takes, what] : {std::tuple("weights", format == "torch", "torch"),
+             std::tuple("ranks", isConfigFormat(format), "the config of a framework"),
+             std::tuple("hosts", arguments.has("ranks"), "--ranks")})
+        if (arguments.has(option) && !takes)
+            return Error{ErrorCode::InvalidInput, std::string("--") + option + " is for " + what,
+                "leave it out", std::string("--") + option};
     if (format == "perfetto")
         return exportPerfetto(arguments);
     if (format == "torch")

@@ -5,6 +5,7 @@
 #include "app/cli/idle_report.h"
 #include "app/cli/model.h"
 #include "app/cli/peak_report.h"
+#include "app/cli/solve_for.h"
 
 #include "engine/analyse/bound.h"
 #include "engine/analyse/limits.h"
@@ -349,7 +350,7 @@ std::string untrained(const OpenedModel &model)
 Result<int> runSolve(const Arguments &arguments)
 {
     if (arguments.has("watch")) {
-        for (const char *other : {"table", "schedule", "out"})
+        for (const char *other : {"table", "schedule", "out", "for"})
             if (arguments.has(other))
                 return Error{ErrorCode::InvalidInput, std::string("--watch goes without --") + other,
                     "leave one of them out", "--watch"};
@@ -360,6 +361,11 @@ Result<int> runSolve(const Arguments &arguments)
     request.search = !arguments.has("no-search") && !arguments.has("gallery");
     request.explains = true;
     request.allowsCopies = arguments.has("allow-copies");
+    std::optional<PlanFor> planFor;
+    if (arguments.has("for")) {
+        TRY(planFor, solvedFor(arguments, request));
+        request = planFor->search.best.request;
+    }
     TRY(const ScheduleChoice choice, answerWithSchedule(arguments, request));
     const PlanAnswerSnapshot &solved = choice.best;
     if (auto error = solved->firstError()) {
@@ -410,11 +416,14 @@ Result<int> runSolve(const Arguments &arguments)
             {"copied", copiedToJson(solved->copied, *execution.graph)},
             {"schedule", nameOf(solved->plan->schedule)}, {"schedules", triedToJson(choice)},
             {"schedule_searches", searchesToJson(choice)}, {"free_decisions", freeDecisionsToJson(*solved)},
+            {"for", planFor ? planForJson(*planFor) : json(nullptr)},
             {"suggestions", arguments.has("suggest") ? suggestionsToJson(request, *solved) : json(nullptr)}});
         return 0;
     }
     std::printf("%s on %s\n", arguments.positional().c_str(), solved->cluster.name.c_str());
     printSearch(*solved);
+    if (planFor)
+        printPlanFor(*planFor);
     std::printf("  step           %s", secondsText(summary.stepSeconds).c_str());
     if (!searched)
         std::printf(" (no plan of this step on these devices is below %s: gap at most %.1f%%)",

@@ -4,6 +4,7 @@
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/framework.h"
 #include "engine/interop/configs/config_formats.h"
+#include "engine/interop/configs/config_search.h"
 
 namespace planloom::cli {
 
@@ -118,6 +119,10 @@ VerbSpec solveVerb()
                 {"schedule", "best|NAME",
                     "the order of the pipeline's blocks: 1f1b, zb-v, dualpipe, ... in place of the rows'; "
                     "best: the shortest simulated step of all of them and of what a search finds"},
+                {"for", "FORMAT",
+                    "the best plan that a framework's config says whole: megatron, torchtitan, fsdp, "
+                    "deepspeed, ...; and what the best of all would gain beyond it",
+                    searchedFormatNames()},
                 {"out", "PLAN", "write the plan to a file"}},
             modelOptions()}),
         "planloom-cli solve 'zoo:gpt?layers=12' --cluster dgx-h100:8 --out plan.json"};
@@ -280,6 +285,10 @@ VerbSpec exportVerb()
              exportFormats()},
             {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},
+            {"ranks", "mpirun|slurm|cuda-visible-devices",
+                "of a config: in its place, which device each rank of the framework runs on, so that the "
+                "plan's devices do what it has them do: a rankfile, a SLURM_HOSTFILE, or the order of GPUs"},
+            {"hosts", "NAME,...", "with --ranks: a host for each node, in the plan's order"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
         "planloom-cli export plan.json --format torch --out folder"};
 }

@@ -194,6 +194,11 @@ bool LayerParts::isOf(OperatorId id, std::string_view word) const
 
 } // namespace
 
+std::span<const std::string_view> layerModuleWords()
+{
+    return kWords;
+}
+
 Result<std::vector<std::string>> readLayerModules(std::string_view text)
 {
     std::vector<std::string> words;

@@ -4,6 +4,7 @@
 #include "engine/table/model.h"
 #include "engine/table/table.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ namespace planloom {
 ///
 /// @return InvalidInput for another word, or none
 Result<std::vector<std::string>> readLayerModules(std::string_view text);
+
+/// The words that `readLayerModules` knows, the widest first.
+std::span<const std::string_view> layerModuleWords();
 
 /// Rows that recompute such modules in all layers, found by what operators do and what dimensions mean, not
 /// by names. What several words name belongs to the widest.

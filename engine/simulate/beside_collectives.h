@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -12,20 +11,27 @@ namespace planloom {
 class BesideCollectives
 {
 public:
-    /// A collective runs in [begin, end).
-    void add(std::int64_t begin, std::int64_t end);
+    /// A collective runs in [begin, end), and what is computed meanwhile runs at `speed` (above 0, at most
+    /// 1). Where several run, at the lowest: they hold the same channels in turn. O(stretches that are kept)
+    void add(std::int64_t begin, std::int64_t end, double speed);
 
     /// Nothing is asked of before `time` any more.
     void forgetBefore(std::int64_t time);
 
     bool meets(std::int64_t begin, std::int64_t end) const;
 
-    /// What a computation of `duration` takes from `start` on if it runs at `speed` (above 0, at most 1)
-    /// beside collectives. O(stretches that are not forgotten)
-    std::int64_t stretched(std::int64_t start, std::int64_t duration, double speed) const;
+    /// What a computation that takes `duration` alone takes from `start` on. O(stretches that are kept)
+    std::int64_t stretched(std::int64_t start, std::int64_t duration) const;
 
 private:
-    std::vector<std::pair<std::int64_t, std::int64_t>> m_stretches{}; ///< Apart, in the order of time.
+    struct Stretch {
+        std::int64_t begin = 0;
+        std::int64_t end = 0;
+        double speed = 1;
+    };
+    static void append(std::vector<Stretch> &stretches, Stretch stretch);
+
+    std::vector<Stretch> m_stretches{}; ///< Apart, in the order of time.
 };
 
 } // namespace planloom

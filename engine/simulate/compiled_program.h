@@ -32,6 +32,7 @@ struct CompiledInstruction {
     std::int32_t load =
         -1; ///< Communication: index into `ProgramCompiler::loads`; -1 where nothing is known.
     std::int64_t latency = 0; ///< Of `duration`, when no link is used.
+    double speedBeside = 1; ///< Of a collective: what is computed meanwhile runs at this speed; at most 1.
     std::int32_t inputBegin = 0;
     std::int32_t outputBegin = 0;
     std::int32_t deathBegin = 0;
@@ -71,7 +72,7 @@ struct CompiledProgram {
     std::unordered_map<std::int32_t, std::int64_t> workspaces{};
     std::vector<std::int64_t> runs{}; ///< By instruction: how often it runs in a step.
     std::array<std::int64_t, kQueueCount> counts{}; ///< Instructions of the unrolled schedule, by queue.
-    double speedBesideCollectives = 1; ///< Of what is computed while a collective runs; at most 1.
+    bool slowsBesideCollectives = false; ///< Some instruction's `speedBeside` is below 1.
 };
 
 /// The place of `slot`, which is not a micro-batch's own, for the update that `microBatch` belongs to.

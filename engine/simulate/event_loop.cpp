@@ -201,10 +201,10 @@ private:
     std::int64_t besideCollectives(std::int32_t c, QueueKind queue, std::int64_t start, std::int64_t duration)
     {
         DeviceState &state = m_states[at(c)];
-        if (state.program->speedBesideCollectives >= 1 || queue != QueueKind::Compute)
+        if (!state.program->slowsBesideCollectives || queue != QueueKind::Compute)
             return duration;
         state.collectives.forgetBefore(state.free[static_cast<std::size_t>(QueueKind::Compute)]);
-        return state.collectives.stretched(start, duration, state.program->speedBesideCollectives);
+        return state.collectives.stretched(start, duration);
     }
 
     /// False, and never again a chain here, if there is none.
@@ -322,8 +322,7 @@ private:
         const std::int64_t end = start + duration;
         const auto queue = static_cast<std::size_t>(instruction.queue);
         state.free[queue] = end;
-        if (instruction.channel >= 0 && !instruction.paired && program.speedBesideCollectives < 1)
-            state.collectives.add(start, end);
+        state.collectives.add(start, end, instruction.speedBeside);
         if (instruction.blocks) {
             std::int64_t &compute = state.free[static_cast<std::size_t>(QueueKind::Compute)];
             compute = std::max(compute, end);

@@ -293,13 +293,30 @@ std::vector<CompiledProgram> programsOf(
     return programs;
 }
 
-/// What is computed beside collectives is slowed down as the devices of `unit` say.
+/// What is computed beside collectives is slowed down as the devices of `unit` say: they hold all channels
+/// that devices have inside a node, or of a group over slower links as many as these can feed, one at least.
 void slowBesideCollectives(
     std::vector<CompiledProgram> &programs, const Symmetry &symmetry, const Cluster &unit)
 {
     for (std::size_t c = 0; c < programs.size(); ++c) {
-        const double share = unit.deviceAt(DeviceId{symmetry.representative[c]}).besideCollectives.value;
-        programs[c].speedBesideCollectives = share > 0 ? share : 1;
+        const std::int32_t device = symmetry.representative[c];
+        const double left = unit.deviceAt(DeviceId{device}).besideCollectives.value;
+        if (left <= 0 || left >= 1)
+            continue;
+        for (CompiledInstruction &instruction : programs[c].instructions) {
+            if (instruction.channel < 0 || instruction.paired)
+                continue;
+            const GroupShape &shape =
+                symmetry.channels[at(symmetry.slots[at(device)][at(instruction.slot)])].shape;
+            if (shape.ranks < 2)
+                continue;
+            const Interconnect links = jointLinks(unit, shape.classes);
+            const double least = links.intraChannels.value > 0 ? 1 / links.intraChannels.value : 1;
+            const double share =
+                std::clamp(busBandwidth(links, shape) / links.intraBandwidth.value, least, 1.0);
+            instruction.speedBeside = 1 - (1 - left) * share;
+            programs[c].slowsBesideCollectives = true;
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 #include "widgets/common/selection_model.h"
 #include "widgets/dag/dag_view.h"
 #include "widgets/design/workspace.h"
-#include "widgets/main/drop_reader.h"
+#include "widgets/exchange/drop_reader.h"
 #include "widgets/main/gallery_preview.h"
 #include "widgets/main/limit_ways.h"
 #include "widgets/main/preferences_dialog.h"
@@ -279,6 +279,11 @@ private:
     void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
     void takeDrop(const Dropped &dropped);
     void about();
+    // main_window_exchange.cpp: configs of training frameworks, in and out
+    void importConfig(const QString &text, const QString &name);
+    void exportConfig(bool find);
+    void replaceRows(const QString &words, const std::string &rows); ///< One step of the history.
+    void buildConfigCommands(QMenu *out);
     // main_window_pictures.cpp: pictures out
     void exportPicture();
     PictureSource timelinePicture(const PictureChoice &choice, const Palette &palette);

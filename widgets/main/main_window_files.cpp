@@ -23,8 +23,8 @@
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
 #include "widgets/design/cluster_values.h"
+#include "widgets/exchange/data_export.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/data_export.h"
 #include "widgets/main/dimensions_dialog.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/export_help.h"
@@ -535,6 +535,9 @@ void MainWindow::takeDrop(const Dropped &dropped)
         m_notices->show({id, NoticeKind::Info, tr("\"%1\" describes a cluster.").arg(name),
             {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}},
             true});
+        return;
+    case DropKind::Config:
+        importConfig(dropped.text, name);
         return;
     case DropKind::Model:
     case DropKind::Session:

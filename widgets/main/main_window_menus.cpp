@@ -107,7 +107,9 @@ void MainWindow::buildFileMenu()
         hasModel);
     addOut(
         "file.exportCluster", tr("Cl&uster as JSON…"), Keys{}, [this] { exportCluster(); }, hasPlan);
+    buildConfigCommands(out);
     addCommands(out, {QStringLiteral("rows.copyPlan")});
+    addCommands(menu, {QStringLiteral("file.importConfig"), QStringLiteral("file.pasteConfig")});
     m_commands->enableWhile(add("file.importRows", tr("Import Ro&ws…"), {}, [this] { importRowsDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(add("file.cluster", tr("C&luster from a File…"), {}, [this] { clusterDialog(); }),

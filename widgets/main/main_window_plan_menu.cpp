@@ -81,6 +81,7 @@ void MainWindow::buildSolveMenu()
     best->setToolTip(
         tr("Searches for the fastest plan that fits within your rows, and says how much better any "
            "could be (Ctrl+F5)"));
+    addCommands(menu, {QStringLiteral("solve.bestFor")});
     QAction *again = m_commands->add("solve.searchAgain", tr("Search &Again After Edits"), {}, nullptr);
     again->setCheckable(true);
     again->setChecked(m_workspace.searchesAgain());

@@ -2,6 +2,7 @@
 
 #include "engine/base/words.h"
 #include "engine/design/explain/memory_options.h"
+#include "engine/design/fullness.h"
 #include "engine/design/schedules/simulated_blocks.h"
 #include "engine/hardware/device_word.h"
 #include "engine/lowering/order/in_flight.h"
@@ -193,7 +194,7 @@ private:
         tried.peak = answer->summary.largestPeak;
         for (const std::int32_t held : mostInFlight(*answer->execution))
             tried.inFlight = std::max(tried.inFlight, held);
-        tried.fits = fits(*answer) && !answer->firstError();
+        tried.fits = fullnessOf(*answer) <= 1 && !answer->firstError();
         const std::pair worth{!tried.fits, tried.stepSeconds};
         if (!m_choice.best || worth < m_worth) {
             m_choice.best = answer;
@@ -211,7 +212,7 @@ private:
         Seen &seen = m_seen[{shape, split}];
         seen.answers.push_back(answer);
         seen.rules.push_back(rule);
-        seen.overfull = seen.overfull || !fits(*answer);
+        seen.overfull = seen.overfull || fullnessOf(*answer) > 1;
         seen.stageRows = stageRows;
         report(answer);
         return {};
@@ -230,17 +231,6 @@ private:
         for (std::size_t r = 0; r < table.rows.size(); ++r)
             if (!givesSchedule(table.rows[r], microBatches))
                 m_rowOf.push_back({static_cast<std::int32_t>(r)});
-    }
-
-    static bool fits(const PlanAnswer &answer)
-    {
-        for (std::size_t d = 0; d < answer.summary.devices.size(); ++d) {
-            const double room =
-                memoryOf(answer.cluster, answer.execution->units, static_cast<std::int32_t>(d));
-            if (room > 0 && static_cast<double>(answer.summary.devices[d].peak.count) > room)
-                return false;
-        }
-        return true;
     }
 
     /// Micro-batches that each device holds at most, over its stages.

@@ -36,12 +36,10 @@ constexpr ConfigKey kMegatronPlan[] = {
     {"fp8_format", "precision", Mapped, "", "hybrid=fp8 e4m3=fp8"},
     {"params_dtype", "precision", Mapped, "", "bfloat16=bf16 torch.bfloat16=bf16 float16=fp16"},
     {"dtype", "precision", Mapped, "", "bfloat16=bf16 float16=fp16"},
-    {"cp_comm_type", "", Beyond, "p2p|null|all_gather",
-        "keys and values go round or are gathered, never sent by all-to-all"},
-    {"hierarchical_context_parallel_sizes", "", Beyond, "null", "context parallelism has one level"},
-    {"fine_grained_activation_offloading", "", Beyond, "false",
-        "activations are offloaded by layers, not by modules"},
-    {"offload_modules", "", Beyond, "null|", "activations are offloaded by layers, not by modules"},
+    {"cp_comm_type", "context_kinds", Words, "p2p"},
+    {"hierarchical_context_parallel_sizes", "context_levels", Words},
+    {"fine_grained_activation_offloading", "offloads_modules", Flag, "false"},
+    {"offload_modules", "offload_modules", Words},
     {"overlap_moe_expert_parallel_comm", "", Beyond, "false",
         "two micro-batches side by side are a schedule: dualpipe"},
     {"delay_wgrad_compute", "", Beyond, "false",
@@ -56,6 +54,7 @@ constexpr ConfigKey kMegatronPlan[] = {
 constexpr ConfigKey kMegatronCommand[] = {
     {"num_virtual_stages_per_pipeline_rank", "virtual_pipeline", Count, "1"},
     {"ckpt_format", "checkpoint_format", Text, "torch_dist"},
+    {"use_tp_pp_dp_mapping", "pipeline_inside", Flag, "false"},
 };
 
 constexpr ConfigKey kMegatronSizes[] = {
@@ -118,7 +117,7 @@ constexpr ConfigKey kMegatronSharing[] = {
     {"grad_reduce_in_bf16", "reduce_in_bf16", Flag, "false"},
     {"grad_reduce_in_fp32", "reduce_in_bf16", Mapped, "", "true=false false=true"},
     {"optimizer_cpu_offload", "offload_states", Flag, "false"},
-    {"num_distributed_optimizer_instances", "", Beyond, "1", "all replicas share states, not groups of them"},
+    {"num_distributed_optimizer_instances", "optimizer_instances", Count, "1"},
     {"outer_dp_sharding_strategy", "", Beyond, "no_shard", "replicas share in one group"},
 };
 

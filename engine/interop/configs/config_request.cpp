@@ -181,23 +181,6 @@ std::string recomputedLayers(const FrameworkConfig &config, const Model &model, 
     return rows;
 }
 
-Result<std::string> recomputationOf(
-    const FrameworkConfig &config, const Model &model, const std::string &layout)
-{
-    const std::string said = config.text("recompute");
-    const auto layers = static_cast<std::int64_t>(model.index->layers().scopes.size());
-    if (const std::int64_t every = config.count("recompute_every", 0); every > 0) {
-        std::string rows;
-        for (std::int64_t layer = 0; layer < layers; layer += every)
-            rows += "recompute layer:" + std::to_string(layer) + " per layer\n";
-        return rows;
-    }
-    const bool isInBlocks = config.text("recompute_method") == "block";
-    if (said == "full" && config.count("recompute_layers", 0) > (isInBlocks ? 0 : 1))
-        return recomputedLayers(config, model, layout);
-    return recomputeRow(model, said.empty() ? "none" : said);
-}
-
 Error wrong(std::string message, const char *field)
 {
     return {ErrorCode::InvalidInput, std::move(message), "", field};
@@ -312,6 +295,23 @@ Result<FrameworkConfig> sizesOfZoo(std::string_view spec)
     return sizes;
 }
 
+Result<std::string> recomputationOf(
+    const FrameworkConfig &config, const Model &model, const std::string &layout)
+{
+    const std::string said = config.text("recompute");
+    const auto layers = static_cast<std::int64_t>(model.index->layers().scopes.size());
+    if (const std::int64_t every = config.count("recompute_every", 0); every > 0) {
+        std::string rows;
+        for (std::int64_t layer = 0; layer < layers; layer += every)
+            rows += "recompute layer:" + std::to_string(layer) + " per layer\n";
+        return rows;
+    }
+    const bool isInBlocks = config.text("recompute_method") == "block";
+    if (said == "full" && config.count("recompute_layers", 0) > (isInBlocks ? 0 : 1))
+        return recomputedLayers(config, model, layout);
+    return recomputeRow(model, said.empty() ? "none" : said);
+}
+
 Result<ConfigPlan> planOfConfig(const FrameworkConfig &config, const Model &model)
 {
     TRY(const Degrees degrees, degreesOf(config));
@@ -324,19 +324,35 @@ Result<ConfigPlan> planOfConfig(const FrameworkConfig &config, const Model &mode
     const std::string layout = layoutOf(config, model);
     const std::int64_t parts = config.count("shard_parts", 0); // replicas that share, of more
     const std::string schedule = config.text("schedule");
-    std::string modules;
-    if (config.text("recompute").empty())
-        for (const std::string &module : config.words("recompute_modules"))
+    const auto modulesOf = [&config](const char *field) {
+        std::string modules;
+        for (const std::string &module : config.words(field))
             modules += (modules.empty() ? "" : "+") + module;
+        return modules;
+    };
+    const std::string modules = config.text("recompute").empty() ? modulesOf("recompute_modules") : "";
+    const std::string offloaded = modulesOf("offload_modules");
+    const std::int64_t heads =
+        config.count("ulysses"); // parts of a sequence that attentions exchange for heads
+    if (heads < 1 || degrees.cp % heads != 0)
+        return wrong(std::to_string(degrees.cp) + " parts of a sequence are not groups of "
+                + std::to_string(heads) + " that exchange heads",
+            "ulysses");
+    const std::int64_t rings = degrees.cp / heads;
+    // Ranks of a pipeline lie far apart in trainers, and replicas of a stage side by side.
+    const bool isOutermost = degrees.pp > 1 && degrees.pp < degrees.dp * degrees.cp * degrees.pp
+        && !config.says("pipeline_inside");
     ConfigPlan plan;
     // Devices that share experts are replicas of all else.
     plan.gallery = "3d:dp=" + std::to_string(degrees.dp / degrees.ep) + option("tp", degrees.tp)
         + option("pp", degrees.pp) + (degrees.ep > 1 ? option("ep", degrees.ep) : "")
-        + (degrees.cp > 1 ? option("cp", degrees.cp) + option("zigzag", 1) : "")
+        + (rings > 1 ? option("cp", rings) + option("zigzag", 1) : "")
+        + (heads > 1 ? option("ulysses", heads) : "") + (isOutermost ? option("pipeline-outermost", 1) : "")
         + option("zero", parts > 0 ? 0 : config.count("zero", 0))
         + (degrees.tp > 1 && config.flag("sequence_parallel").value_or(true) ? option("sequence", 1) : "")
         + (layout.empty() ? option("interleave", config.count("virtual_pipeline")) : ",layout=" + layout)
         + (modules.empty() ? "" : ",recompute=" + modules)
+        + (offloaded.empty() ? "" : ",offload=" + offloaded)
         + (schedule.empty() || degrees.pp == 1 ? "" : ",schedule=" + schedule)
         + option("micro-batches", microBatches);
     const std::string precision = config.text("precision");

@@ -35,6 +35,12 @@ Result<ConfigPlan> planOfConfig(const FrameworkConfig &config, const Model &mode
 /// @return as `zooSpecOf`, `openModel` and `planOfConfig`
 Result<PlanRequest> requestOfConfig(const FrameworkConfig &config, const ModelSnapshot &model = {});
 
+/// The rows of what a config says is computed again: of layers, runs of them, or the usual words; empty for
+/// nothing. Modules are the gallery's. @param layout  of stages; may be empty
+/// @return as `recomputeRow`
+Result<std::string> recomputationOf(
+    const FrameworkConfig &config, const Model &model, const std::string &layout);
+
 /// Stages with so many layers each in Megatron-LM's notation, embedding and loss with the first and the last.
 std::string evenLayout(const std::vector<std::int64_t> &layersOfStages);
 

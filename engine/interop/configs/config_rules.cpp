@@ -1,4 +1,5 @@
 #include "engine/base/text.h"
+#include "engine/interop/configs/config_completion.h"
 #include "engine/interop/configs/config_request.h"
 #include "engine/interop/configs/read_config.h"
 #include "engine/interop/configs/shell_text.h"
@@ -31,9 +32,11 @@ public:
         m_config.derive("framework", frameworkName());
         m_config.derive("cluster", m_options.cluster);
         degreesAreCounts();
+        completeSequences(m_imported);
         model();
         sizes();
         recomputation();
+        completeOffloading(m_imported);
         replicas();
         stages();
         batch();
@@ -64,13 +67,7 @@ private:
 
     void wrong(std::string message, std::initializer_list<const char *> fields, std::string advice = {})
     {
-        std::int32_t line = 0;
-        for (const char *field : fields)
-            if (const ConfigEntry *const entry = m_config.find(field); line == 0 && entry != nullptr)
-                line = entry->line;
-        m_imported.errors.push_back({ErrorCode::InvalidInput, std::move(message), std::move(advice),
-            line > 0 ? "line:" + std::to_string(line)
-                     : std::string(fields.size() > 0 ? *fields.begin() : "")});
+        contradict(m_imported, std::move(message), fields, std::move(advice));
     }
 
     /// Degrees below one are refused once, and one from there on.
@@ -79,7 +76,7 @@ private:
         for (const char *field : {"tensor_parallel", "pipeline_parallel", "context_parallel",
                  "expert_parallel", "virtual_pipeline", "nodes", "gpus_per_node", "devices", "data_parallel",
                  "micro_batch", "global_batch", "accumulation", "layers", "heads", "sequence", "dp_replicate",
-                 "layers_per_virtual_stage"}) {
+                 "layers_per_virtual_stage", "ulysses", "ring_parts", "optimizer_instances"}) {
             const auto number = m_config.number(field);
             if (!number
                 || (*number >= 1 && *number < 1e9
@@ -218,6 +215,8 @@ private:
             derive("tensor_parallel",
                 std::max<std::int64_t>(1, count("plan_devices") / count("pipeline_parallel")),
                 "plan_devices");
+            if (count("pipeline_parallel") > 1)
+                m_config.derive("pipeline_inside", true, "plan_devices"); // replicas are scaled out, last
             note("how the devices of plan_ngpus share operators is left to nnScaler's policy: they are taken "
                  "as tensor parallel");
         }
@@ -520,6 +519,16 @@ void ConfigRules::sharing()
         stage = is("SHARD_GRAD_OP", "2") || sharding == "false" ? 2 : is("NO_SHARD", "3") ? 0 : 3;
     if (m_imported.format->name == "verl" && isFsdp)
         stage = 3;
+    if (const std::int64_t instances = count("optimizer_instances"); instances > 1 && stage > 0) {
+        const std::int64_t all = count("data_parallel") * count("context_parallel");
+        if (all % instances != 0)
+            wrong("the data parallel size with context parallelism (" + std::to_string(all)
+                    + ") must be divisible by num_distributed_optimizer_instances ("
+                    + std::to_string(instances) + ")",
+                {"optimizer_instances"});
+        else
+            parts = all / instances;
+    }
     const std::int64_t replicated = count("dp_replicate");
     if (stage == 3 && replicated > 1)
         parts = count("data_parallel") / replicated;

@@ -5,6 +5,7 @@
 #include "engine/table/layer_layout.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"
+#include "engine/table/table_document.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -47,22 +48,33 @@ public:
             return found == axes.end() ? std::int64_t{1} : found->second;
         };
         const std::int64_t dp = size("dp") * size("ep");
-        const std::int64_t all = dp * size("pp") * size("cp") * size("tp");
+        const std::int64_t cp = size("cp") * size("ulysses");
+        const std::int64_t all = dp * size("pp") * cp * size("tp");
         if (all != deviceCount)
             return Error{ErrorCode::InvalidInput,
                 "configs say degrees of data, tensor, pipeline, context and expert parallelism, and those of "
-                "this plan's "
-                "mesh make "
+                "this plan's mesh make "
                     + std::to_string(all) + " of its " + std::to_string(deviceCount) + " devices",
-                "name its axes dp, tp, pp, cp and ep", "mesh"};
-        for (const auto &[field, value] :
-            {std::pair("devices", std::int64_t{deviceCount}), std::pair("data_parallel", dp),
-                std::pair("tensor_parallel", size("tp")), std::pair("pipeline_parallel", size("pp")),
-                std::pair("context_parallel", size("cp")), std::pair("expert_parallel", size("ep")),
-                std::pair("micro_batches", microBatches), std::pair("global_batch", batch),
-                std::pair("micro_batch", std::max<std::int64_t>(1, batch / dp / microBatches))})
+                "name its axes dp, tp, pp, cp, ulysses and ep", "mesh"};
+        for (const auto &[field, value] : {std::pair("devices", std::int64_t{deviceCount}),
+                 std::pair("data_parallel", dp), std::pair("tensor_parallel", size("tp")),
+                 std::pair("pipeline_parallel", size("pp")), std::pair("context_parallel", cp),
+                 std::pair("ulysses", size("ulysses")), std::pair("expert_parallel", size("ep")),
+                 std::pair("micro_batches", microBatches), std::pair("global_batch", batch),
+                 std::pair("micro_batch", std::max<std::int64_t>(1, batch / dp / microBatches))})
             set(field, static_cast<double>(value));
+        if (!m_config.has("sequence_parallel"))
+            set("sequence_parallel", false);
         takeStages(size("pp"));
+        takeRecomputation();
+        takeOrder();
+        return std::move(m_config);
+    }
+
+    FrameworkConfig takeSettings()
+    {
+        for (const Row *row : m_rows)
+            takeRow(*row);
         takeRecomputation();
         return std::move(m_config);
     }
@@ -103,8 +115,6 @@ private:
     /// The layers of each stage, whatever kind of row says them.
     void takeStages(std::int64_t ranks)
     {
-        if (!m_config.has("sequence_parallel"))
-            set("sequence_parallel", false);
         std::map<std::int32_t, std::int64_t> layersOfStage;
         const SelectorIndex &index = *m_model.index;
         for (const Row *row : m_rows) {
@@ -134,28 +144,82 @@ private:
         set("virtual_pipeline", static_cast<double>(static_cast<std::int64_t>(each.size()) / ranks));
     }
 
-    /// All layers, or the modules whose rows stand here.
-    void takeRecomputation()
+    /// Whether stages or replicas lie side by side.
+    void takeOrder()
+    {
+        std::vector<std::string> axes;
+        for (const Row *row : m_rows)
+            if (const auto *mesh = std::get_if<MeshRule>(&row->rule))
+                for (const MeshAxis &axis : mesh->axes)
+                    if (axis.size > 1)
+                        axes.push_back(axis.name);
+        const auto stages = std::find(axes.begin(), axes.end(), "pp");
+        if (stages != axes.end() && stages != axes.begin())
+            set("pipeline_inside", true);
+    }
+
+    template<typename Rule> std::set<std::string> textsOf() const
     {
         std::set<std::string> texts;
         for (const Row *row : m_rows)
-            if (std::holds_alternative<RecomputeRule>(row->rule))
+            if (std::holds_alternative<Rule>(row->rule))
                 texts.insert(print(*row));
-        if (texts.contains("recompute layer:* per layer"))
-            return set("recompute", std::string("full"));
+        return texts;
+    }
+
+    /// The modules whose rows stand in `texts`.
+    std::vector<std::string> modulesIn(const std::set<std::string> &texts,
+        Result<ConstraintTable> (*rowsOf)(const Model &, std::string_view)) const
+    {
         std::vector<std::string> modules;
-        for (const char *word :
-            {"core_attn", "mla_up_proj", "layernorm", "mlp", "moe", "moe_act", "shared_experts"}) {
-            const auto rows = texts.empty() ? Result<ConstraintTable>(ConstraintTable{})
-                                            : recomputedModuleRows(m_model, word);
+        for (const std::string_view word : layerModuleWords()) {
+            const auto rows =
+                texts.empty() ? Result<ConstraintTable>(ConstraintTable{}) : rowsOf(m_model, word);
             const bool has = rows && !rows->rows.empty()
                 && std::all_of(rows->rows.begin(), rows->rows.end(),
                     [&texts](const Row &row) { return texts.contains(print(row)); });
             if (has)
                 modules.emplace_back(word);
         }
-        if (!modules.empty())
-            set("recompute_modules", std::move(modules));
+        return modules;
+    }
+
+    /// All layers, some of each stage, runs of layers, or the modules whose rows stand here; and the modules
+    /// that are offloaded.
+    void takeRecomputation()
+    {
+        if (std::vector<std::string> modules = modulesIn(textsOf<OffloadRule>(), &offloadedModuleRows);
+            !modules.empty())
+            set("offload_modules", std::move(modules));
+        const std::set<std::string> texts = textsOf<RecomputeRule>();
+        if (texts.empty())
+            return;
+        if (texts.contains("recompute layer:* per layer"))
+            return set("recompute", std::string("full"));
+        if (std::vector<std::string> modules = modulesIn(texts, &recomputedModuleRows); !modules.empty())
+            return set("recompute_modules", std::move(modules));
+        const auto layers = static_cast<std::int64_t>(m_model.index->layers().scopes.size());
+        for (const char *method : {"block", "uniform"})
+            for (std::int64_t count = 1; count < layers; ++count) {
+                FrameworkConfig trial = m_config;
+                trial.derive("recompute", std::string("full"));
+                trial.derive("recompute_method", std::string(method));
+                trial.derive("recompute_layers", static_cast<double>(count));
+                const auto rows = recomputationOf(trial, m_model, trial.text("layout"));
+                if (rows && linesOf(*rows) == texts) {
+                    m_config = std::move(trial);
+                    return;
+                }
+            }
+    }
+
+    static std::set<std::string> linesOf(const std::string &rows)
+    {
+        const ConstraintTable table = TableDocument(rows).table();
+        std::set<std::string> texts;
+        for (const Row &row : table.rows)
+            texts.insert(print(row));
+        return texts;
     }
 
     const Model &m_model;
@@ -189,16 +253,40 @@ Result<FrameworkConfig> configOfRows(
     return RowsTaker(table, model).take(deviceCount, batch);
 }
 
-bool decidesAlike(const Plan &a, const Plan &b)
+FrameworkConfig settingsOfRows(const ConstraintTable &table, const Model &model)
+{
+    return RowsTaker(table, model).takeSettings();
+}
+
+bool decidesAlike(const Plan &a, const Plan &b, const std::vector<DeviceId> &ranks)
 {
     const auto counts = [](const Plan &plan) {
-        return std::tuple(plan.deviceCount, plan.units, plan.microBatches, plan.wholeBatches, plan.updates,
-            plan.stageCount, plan.schedule, plan.overlap, plan.inFlight);
+        return std::tuple(plan.deviceCount, plan.units.count, plan.microBatches, plan.wholeBatches,
+            plan.updates, plan.stageCount, plan.schedule, plan.overlap, plan.inFlight);
     };
-    return counts(a) == counts(b) && a.order == b.order && areAlike(a.orders, b.orders)
+    if (counts(a) != counts(b) || (ranks.empty() && a.units != b.units))
+        return false;
+    // Devices are numbered inside of a unit: by where those of the first unit are in the cluster.
+    std::map<DeviceId, DeviceId> numberInA;
+    std::vector<DeviceId> standsFor;
+    for (std::int32_t i = 0; !ranks.empty() && i < a.deviceCount; ++i)
+        numberInA[a.units.deviceOf(0, DeviceId{i})] = DeviceId{i};
+    for (std::int32_t i = 0; !ranks.empty() && i < b.deviceCount; ++i) {
+        const auto found = numberInA.find(ranks[at(b.units.deviceOf(0, DeviceId{i}))]);
+        if (found == numberInA.end())
+            return false;
+        standsFor.push_back(found->second);
+    }
+    const auto renumbered = [&standsFor](const OperatorDecision &decision) {
+        OperatorDecision there = bare(decision);
+        for (DeviceId &device : there.devices)
+            device = standsFor.empty() ? device : standsFor[at(device)];
+        return there;
+    };
+    return a.order == b.order && areAlike(a.orders, b.orders)
         && areAlike(a.communicationOrders, b.communicationOrders) && areAlike(a.interleaved, b.interleaved)
         && std::equal(a.decisions.begin(), a.decisions.end(), b.decisions.begin(), b.decisions.end(),
-            [](const OperatorDecision &x, const OperatorDecision &y) { return bare(x) == bare(y); });
+            [&](const OperatorDecision &x, const OperatorDecision &y) { return bare(x) == renumbered(y); });
 }
 
 } // namespace planloom

@@ -7,6 +7,7 @@
 #include "engine/table/table.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace planloom {
 
@@ -18,7 +19,12 @@ namespace planloom {
 Result<FrameworkConfig> configOfRows(
     const ConstraintTable &table, const Model &model, std::int32_t deviceCount, std::int64_t batch);
 
+/// As `configOfRows`, of the rows that say no degrees alone: format of numbers, sharding, schedule, layers of
+/// stages, recomputation, offloading.
+FrameworkConfig settingsOfRows(const ConstraintTable &table, const Model &model);
+
 /// The plans decide the same of every operator, whatever rows they follow from.
-bool decidesAlike(const Plan &a, const Plan &b);
+/// @param ranks  device of `a` that each of `b` stands for; empty: the same
+bool decidesAlike(const Plan &a, const Plan &b, const std::vector<DeviceId> &ranks = {});
 
 } // namespace planloom

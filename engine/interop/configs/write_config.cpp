@@ -2,6 +2,7 @@
 
 #include "engine/frontend/zoo/zoo.h"
 #include "engine/interop/configs/config_request.h"
+#include "engine/interop/configs/rank_order.h"
 #include "engine/interop/configs/read_config.h"
 #include "engine/interop/configs/rows_config.h"
 #include "engine/table/layer_layout.h"
@@ -71,8 +72,10 @@ void spellReplicas(const ConfigFormat &format, FrameworkConfig &config)
         if (zero <= 1)
             config.remove("fsdp_strategy");
     }
-    if (format.name == "deepspeed") { // which takes all that is not tensor parallel for replicas
-        const std::int64_t all = config.count("devices") / config.count("tensor_parallel");
+    if (format.name
+        == "deepspeed") { // which takes all that is neither tensor nor sequence parallel for replicas
+        const std::int64_t all =
+            config.count("devices") / config.count("tensor_parallel") / config.count("ulysses");
         const std::int64_t each = config.count("global_batch") / all / config.count("micro_batches");
         set("micro_batch", static_cast<double>(std::max<std::int64_t>(1, each)));
         set("accumulation",
@@ -81,6 +84,8 @@ void spellReplicas(const ConfigFormat &format, FrameworkConfig &config)
     }
     const std::int64_t parts = config.count("shard_parts", 0);
     const std::int64_t replicas = config.count("data_parallel");
+    if (parts > 0 && zero == 1)
+        set("optimizer_instances", static_cast<double>(replicas * config.count("context_parallel") / parts));
     set("dp_replicate", static_cast<double>(parts > 0 ? replicas / parts : zero == 0 ? replicas : 1));
     set("dp_shard", static_cast<double>(zero == 0 ? 1 : parts > 0 ? parts : replicas));
     if (format.name == "accelerate") {
@@ -101,6 +106,19 @@ void spellReplicas(const ConfigFormat &format, FrameworkConfig &config)
                         : zero == 2   ? "SHARD_GRAD_OP"
                                       : "NO_SHARD"));
     }
+}
+
+/// How the parts of a sequence reach attentions, in the frameworks' own fields.
+void spellSequences(FrameworkConfig &config)
+{
+    const std::int64_t heads = config.count("ulysses");
+    const std::int64_t rings = config.count("context_parallel") / heads;
+    config.derive("ring_parts", static_cast<double>(rings));
+    if (heads > 1)
+        config.derive("context_kinds", std::vector<std::string>{rings > 1 ? "a2a+p2p" : "a2a"});
+    if (heads > 1 && rings > 1)
+        config.derive(
+            "context_levels", std::vector<std::string>{std::to_string(heads), std::to_string(rings)});
 }
 
 /// The schedule in torchtitan's words.
@@ -134,10 +152,12 @@ FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
     spellReplicas(format, config);
     if (!config.words("recompute_modules").empty() && config.text("recompute").empty() && !isTitan)
         set("recompute", std::string("selective"));
-    if (config.text("recompute") == "full" && !isTitan) {
+    if (config.text("recompute") == "full" && !isTitan && !config.has("recompute_method")) {
         set("recompute_method", std::string("uniform"));
         set("recompute_layers", 1.0);
     }
+    spellSequences(config);
+    set("offloads_modules", !config.words("offload_modules").empty());
     set("checkpoints_activations", !config.text("recompute").empty() && config.text("recompute") != "none");
     set("is_megatron", true);
     set("answers_per_prompt", 1.0);
@@ -422,6 +442,8 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
     // What was written is read again: only what comes back is said.
     ConfigOptions options{.format = std::string(format.name), .devices = plan->deviceCount};
     TRY(const ImportedConfig read, readConfig(written.text, options));
+    for (const KeyRemark &unknown : read.unknown)
+        written.notes.push_back(unknown.key + ": " + unknown.why);
     for (const Error &error : read.errors)
         written.notes.push_back(error.message);
     auto again = requestOfConfig(read.config, request.model);
@@ -429,7 +451,9 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
         return again.error();
     again->target = request.target;
     auto said = decided(*again, PlanGrade::Planned);
-    if (said && decidesAlike(*plan->plan, *(*said)->plan)) {
+    if (said)
+        written.ranks = devicesOfRanks(meshOf((*said)->table.table()), meshOf(table));
+    if (said && decidesAlike(*plan->plan, *(*said)->plan, written.ranks)) {
         written.isWhole = true;
         return written;
     }
@@ -451,6 +475,14 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
         const auto both = said ? decided(with, PlanGrade::Planned) : said;
         if (!both || !decidesAlike(*(*both)->plan, *(*said)->plan))
             written.unsaid.push_back({RowId{static_cast<std::int32_t>(i)}, text});
+    }
+    for (std::size_t i = 0; i < std::min(written.unsaid.size(), kMostRowsTimed); ++i) {
+        PlanRequest without = request;
+        ConstraintTable rest = table;
+        rest.rows.erase(rest.rows.begin() + written.unsaid[i].row.index);
+        without.table = TableDocument(print(rest));
+        if (const auto timed = decided(without, PlanGrade::Timed))
+            written.unsaid[i].secondsWithout = (*timed)->summary.stepSeconds;
     }
     for (const std::string &text : texts)
         if (!own.contains(text))

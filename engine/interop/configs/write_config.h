@@ -10,10 +10,15 @@
 
 namespace planloom {
 
+constexpr std::size_t kMostRowsTimed = 16; ///< A simulation each.
+
 /// A row that a format can't say.
 struct UnsaidRow {
     RowId row{};
     std::string text{};
+    /// A step of the plan without it; 0 where that is no plan, and for rows behind the first
+    /// `kMostRowsTimed`.
+    double secondsWithout = 0;
     friend bool operator==(const UnsaidRow &, const UnsaidRow &) = default;
 };
 
@@ -23,6 +28,8 @@ struct WrittenConfig {
     std::vector<UnsaidRow> unsaid{}; ///< Without these rows the format says the plan whole.
     std::vector<std::string>
         instead{}; ///< Rows that the config makes and the plan has not, where they differ.
+    /// Where the framework numbers ranks otherwise than the plan numbers devices, the device of each rank.
+    std::vector<DeviceId> ranks{};
     bool isWhole = false; ///< What was written, read again and planned, is the same plan.
     double planSeconds = 0; ///< A step; 0 where the config says the plan whole.
     double configSeconds = 0; ///< A step of what the config says; 0 where it can't be planned.

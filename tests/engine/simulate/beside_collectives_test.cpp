@@ -13,12 +13,12 @@ namespace {
 TEST(BesideCollectives, AComputationRunsSlowerWhileOneRuns)
 {
     BesideCollectives collectives;
-    EXPECT_EQ(collectives.stretched(7, 100, 0.5), 100);
-    collectives.add(50, 70);
-    EXPECT_EQ(collectives.stretched(0, 50, 0.5), 50); // over before it begins
-    EXPECT_EQ(collectives.stretched(70, 50, 0.5), 50); // begins when it is over
-    EXPECT_EQ(collectives.stretched(0, 100, 0.5), 110); // 20 of it at half the speed
-    EXPECT_EQ(collectives.stretched(60, 5, 0.5), 10); // all of it
+    EXPECT_EQ(collectives.stretched(7, 100), 100);
+    collectives.add(50, 70, 0.5);
+    EXPECT_EQ(collectives.stretched(0, 50), 50); // over before it begins
+    EXPECT_EQ(collectives.stretched(70, 50), 50); // begins when it is over
+    EXPECT_EQ(collectives.stretched(0, 100), 110); // 20 of it at half the speed
+    EXPECT_EQ(collectives.stretched(60, 5), 10); // all of it
     EXPECT_TRUE(collectives.meets(60, 61));
     EXPECT_FALSE(collectives.meets(70, 90));
     EXPECT_FALSE(collectives.meets(0, 50));
@@ -29,27 +29,32 @@ TEST(BesideCollectives, StretchesAreJoinedAndForgotten)
     Dice dice(5);
     for (int draw = 0; draw < 300; ++draw) {
         BesideCollectives collectives;
-        std::vector<bool> held(200, false); // by moment
-        for (std::int64_t i = dice.below(8); i > 0; --i) {
+        std::vector<double> speeds(200, 1); // by moment
+        for (std::int64_t i = dice.below(12); i > 0; --i) {
             const std::int64_t begin = dice.below(190);
             const std::int64_t end = begin + dice.below(10);
-            collectives.add(begin, end);
-            std::fill(held.begin() + begin, held.begin() + end, true);
+            const double speed = dice.below(2) == 0 ? 0.5 : 0.75;
+            collectives.add(begin, end, speed);
+            for (auto moment = speeds.begin() + begin; moment != speeds.begin() + end; ++moment)
+                *moment = std::min(*moment, speed);
         }
         const std::int64_t start = dice.below(150);
         collectives.forgetBefore(start);
         const std::int64_t duration = dice.below(40);
-        std::int64_t left = 2 * duration; // a moment does two where nothing is held, else one
+        const auto speedAt = [&speeds](std::int64_t moment) {
+            return moment < 200 ? speeds[static_cast<std::size_t>(moment)] : 1;
+        };
+        auto left = static_cast<double>(duration);
         std::int64_t now = start;
         for (; left > 0; ++now)
-            left -= now < 200 && held[static_cast<std::size_t>(now)] ? 1 : 2;
-        // Halves of moments are rounded at every end of a stretch.
-        EXPECT_NEAR(static_cast<double>(collectives.stretched(start, duration, 0.5)),
-            static_cast<double>(now - start), 8)
+            left -= speedAt(now);
+        // Parts of moments are rounded at every end of a stretch.
+        EXPECT_NEAR(
+            static_cast<double>(collectives.stretched(start, duration)), static_cast<double>(now - start), 8)
             << draw;
         bool meets = false;
         for (std::int64_t moment = start; moment < start + 10; ++moment)
-            meets = meets || (moment < 200 && held[static_cast<std::size_t>(moment)]);
+            meets = meets || speedAt(moment) < 1;
         EXPECT_EQ(collectives.meets(start, start + 10), meets) << draw;
     }
 }

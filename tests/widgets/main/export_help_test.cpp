@@ -1,4 +1,4 @@
-// The pages of help that the window shows are those of the README and of resources.
+// The pages of help that the window shows are those of resources.
 
 #include <QtCore/QFile>
 #include <QtTest/QTest>
@@ -16,14 +16,14 @@ class ExportHelpTest : public QObject
     Q_OBJECT
 
 private Q_SLOTS:
-    void theScriptIsThatOfTheReadme()
+    void theScriptIsThatOfTheManual()
     {
         const QString script = exportScript();
         QVERIFY(script.contains(QLatin1String("torch.export.save(")));
         QVERIFY(script.contains(QLatin1String("torch.onnx.export(")));
-        QFile readme(QStringLiteral(PLANLOOM_SOURCE_DIR "/README.md"));
-        QVERIFY(readme.open(QIODevice::ReadOnly));
-        QVERIFY(QString::fromUtf8(readme.readAll()).contains(script));
+        QFile page(QStringLiteral(PLANLOOM_SOURCE_DIR "/resources/pytorch.md"));
+        QVERIFY(page.open(QIODevice::ReadOnly));
+        QVERIFY(QString::fromUtf8(page.readAll()).contains(script));
         const ExportHelp help;
         const auto *text = help.findChild<QPlainTextEdit *>();
         QVERIFY(text != nullptr);

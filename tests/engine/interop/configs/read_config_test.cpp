@@ -74,7 +74,7 @@ TEST(ReadConfig, AScriptOfMegatronIsADesignWithTheLineOfEveryRow)
     for (const ImportedRow &row : design->rows) {
         rows.insert(print(row.row) + " @" + std::to_string(row.line));
     }
-    for (const char *row : {"mesh dp=4 pp=2 tp=2 @13", "micro-batches 4 @15",
+    for (const char *row : {"mesh pp=2 dp=4 tp=2 @13", "micro-batches 4 @15",
              "layout all : \"Et*2|t*2|t*2|t*2L\" over pp @13", "zero1 weight:* over dp @14",
              "precision all : bf16 @15", "split name:norm : sequence over tp @14"})
         EXPECT_TRUE(rows.contains(row)) << row;

@@ -89,6 +89,7 @@ TEST(WriteConfig, RowsThatAFormatHasNoWordsForAreListed)
     EXPECT_EQ(written.unsaid.front().text, "split-backward layer:0");
     EXPECT_GT(written.planSeconds, 0);
     EXPECT_GT(written.configSeconds, 0);
+    EXPECT_GT(written.unsaid.front().secondsWithout, 0);
     PlanRequest without = request;
     ConstraintTable rows = request.table.table();
     rows.rows.erase(rows.rows.begin() + written.unsaid.front().row.index);
@@ -97,6 +98,56 @@ TEST(WriteConfig, RowsThatAFormatHasNoWordsForAreListed)
     const WrittenConfig deepspeed = writtenAs("deepspeed", request); // has no pipeline
     EXPECT_FALSE(deepspeed.isWhole);
     EXPECT_FALSE(deepspeed.unsaid.empty());
+}
+
+TEST(WriteConfig, SequencesByHeadsModulesInHostMemoryAndGroupsOfReplicas)
+{
+    const ModelSnapshot model = opened(kModel);
+    struct Case {
+        const char *format, *gallery, *rows;
+        std::vector<const char *> words;
+    };
+    const Case kCases[] = {
+        {"megatron", "3d:dp=2,ulysses=4,zero=1", "", {"--context-parallel-size 4\n", "--cp-comm-type a2a\n"}},
+        {"megatron", "3d:cp=2,zigzag=1,ulysses=4,zero=1", "",
+            {"--context-parallel-size 8\n", "--cp-comm-type a2a+p2p\n",
+                "--hierarchical-context-parallel-sizes 4 2\n"}},
+        {"bridge", "3d:dp=2,tp=2,ulysses=2", "", {"model.cp_comm_type='[a2a]'"}},
+        {"deepspeed", "3d:dp=2,ulysses=4,zero=1", "", {"\"sequence_parallel_size\": 4"}},
+        {"megatron", "3d:dp=8,offload=core_attn+mlp", "",
+            {"--fine-grained-activation-offloading\n", "--offload-modules"}},
+        {"megatron", "3d:dp=8", "zero1 weight:* by 4\n", {"--num-distributed-optimizer-instances 2\n"}},
+        {"megatron", "3d:dp=4,pp=2", "", {"--use-tp-pp-dp-mapping\n"}},
+        {"megatron", "3d:dp=2,pp=2,tp=2,sequence=1,layout=Et*4|t*4L",
+            "recompute layer:0-1 per layer\nrecompute layer:4-5 per layer\n",
+            {"--recompute-method block\n", "--recompute-num-layers 2\n"}},
+        {"megatron", "3d:dp=8", "recompute layer:0-3\nrecompute layer:4-7\n",
+            {"--recompute-method uniform\n", "--recompute-num-layers 4\n"}},
+    };
+    for (const Case &each : kCases) {
+        SCOPED_TRACE(std::string(each.format) + ": " + each.gallery + "\n" + each.rows);
+        const WrittenConfig written = writtenAs(each.format, rowsOf(model, each.gallery, 8, each.rows));
+        EXPECT_TRUE(written.isWhole) << unsaidOf(written);
+        for (const char *word : each.words)
+            EXPECT_NE(written.text.find(word), std::string::npos) << word << "\n" << written.text;
+    }
+}
+
+/// Frameworks number ranks with those of a pipeline far apart; a plan may have its replicas there.
+TEST(WriteConfig, RanksLieWhereThePlanHasThem)
+{
+    const ModelSnapshot model = opened(kModel);
+    const char *const pipelineInside = "3d:dp=2,pp=2,tp=2,sequence=1,zero=3,layout=Et*4|t*4L,micro-batches=4";
+    const WrittenConfig titan = writtenAs("torchtitan", rowsOf(model, pipelineInside, 8));
+    EXPECT_TRUE(titan.isWhole) << unsaidOf(titan);
+    std::vector<std::int32_t> devices;
+    for (const DeviceId device : titan.ranks)
+        devices.push_back(device.index);
+    EXPECT_EQ(devices, (std::vector<std::int32_t>{0, 1, 4, 5, 2, 3, 6, 7}));
+    const WrittenConfig outside =
+        writtenAs("torchtitan", rowsOf(model, std::string(pipelineInside) + ",pipeline-outermost=1", 8));
+    EXPECT_TRUE(outside.isWhole) << unsaidOf(outside);
+    EXPECT_TRUE(outside.ranks.empty());
 }
 
 /// Random plans that each format has words for, written, read and planned again.

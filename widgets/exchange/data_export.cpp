@@ -1,4 +1,4 @@
-#include "widgets/main/data_export.h"
+#include "widgets/exchange/data_export.h"
 
 #include "engine/table/table_text.h"
 

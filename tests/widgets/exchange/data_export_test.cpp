@@ -1,5 +1,5 @@
-#include "widgets/main/data_export.h"
-#include "widgets/main/drop_reader.h"
+#include "widgets/exchange/data_export.h"
+#include "widgets/exchange/drop_reader.h"
 
 #include <QtCore/QFile>
 #include <QtCore/QMimeData>

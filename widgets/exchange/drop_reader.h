@@ -15,13 +15,14 @@ enum class DropKind : std::uint8_t {
     Session,
     Cluster, ///< A cluster file.
     Rows, ///< Text that holds rows of a constraint table, or partition constraints of autodist (.yaml).
+    Config, ///< Text that may be a launch script or config of a training framework.
     Unsupported, ///< `reason` says why.
 };
 
 struct Dropped {
     DropKind kind = DropKind::Unsupported;
     QString path{}; ///< Of files.
-    QString text{}; ///< Of Rows.
+    QString text{}; ///< Of Rows and Config.
     QString reason{}; ///< A sentence, for what can't be used.
 };
 

@@ -1,4 +1,4 @@
-#include "widgets/main/drop_reader.h"
+#include "widgets/exchange/drop_reader.h"
 
 #include <QtCore/QCoreApplication>
 #include <QtCore/QFile>
@@ -30,10 +30,27 @@ Dropped unsupported(const QString &reason)
     return dropped;
 }
 
-/// Text that is rows, at least one of them.
+/// By the file's ending, or by what settings are written with.
+bool mayBeConfig(const QString &text, const QString &name)
+{
+    for (const char *suffix :
+        {".sh\"", ".sbatch\"", ".slurm\"", ".args\"", ".yaml\"", ".yml\"", ".json\"", ".toml\"", ".py\""})
+        if (name.endsWith(QLatin1String(suffix), Qt::CaseInsensitive))
+            return true;
+    return text.contains(QLatin1String("--")) || text.contains(QLatin1Char('='))
+        || text.contains(QLatin1String(": "));
+}
+
+/// Text that is rows, or a config, at least one line of it.
 Dropped rowsFrom(const QString &text, const QString &name)
 {
     const TableDocument document(text.toStdString());
+    if (document.rowLines().empty() && mayBeConfig(text, name)) {
+        Dropped config;
+        config.kind = DropKind::Config;
+        config.text = text;
+        return config;
+    }
     if (document.rowLines().empty())
         return unsupported(
             DropTexts::tr("%1 holds no row of a constraint table, such as \"split all : batch over dp\".")
@@ -84,7 +101,8 @@ Dropped readDroppedFile(const QString &path)
         return unsupported(DropTexts::tr("%1 is too long to be a table of rows.").arg(name));
     const QByteArray content = head + file.readAll();
     const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
-    if (isAutodistFile(path.toStdString())) { // read against the model, where it is imported
+    if (isAutodistFile(path.toStdString()) && content.contains("allowed_partition_dims")) {
+        // read against the model, where it is imported
         dropped.kind = DropKind::Rows;
         dropped.text = QString::fromUtf8(content);
         return dropped;
