@@ -131,8 +131,8 @@ std::string MeasuredRun::framework() const
     if (has(m_around.about, "nanotron"))
         return "nanotron";
     if (has(m_around.about, "megatron") || has(m_around.about, "nemo")
-        || has(inSmallLetters(text("system")), "nemo"))
-        return "megatron"; // NeMo trains with Megatron-LM
+        || has(inSmallLetters(text("system")), "nemo") || says("distributed_optimizer"))
+        return "megatron"; // NeMo trains with Megatron-LM, whose word for ZeRO-1 the other is
     if (has(m_around.about, "deepspeed"))
         return "deepspeed";
     if (has(m_around.about, "fsdp"))

@@ -17,6 +17,7 @@
 
 #include "engine/design/fullness.h"
 #include "engine/interop/configs/rank_order.h"
+#include "engine/table/table_text.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/common/quantity_text.h"
 
@@ -48,6 +49,16 @@ QString suffixOf(ConfigSyntax syntax)
         return QStringLiteral("py");
     }
     return {};
+}
+
+/// Rows that a person wrote or drew, which a search holds to.
+ConstraintTable rowsOfHands(const ConstraintTable &table)
+{
+    ConstraintTable own;
+    for (const Row &row : table.rows)
+        if (row.origin == RowOrigin::Text || row.origin == RowOrigin::Gesture)
+            own.rows.push_back(row);
+    return own;
 }
 
 } // namespace
@@ -97,8 +108,9 @@ ConfigExportDialog::ConfigExportDialog(QWidget *parent)
     m_find = new QPushButton(tr("&Find Best Plan It Says Whole"), this);
     m_find->setObjectName(QStringLiteral("find"));
     m_find->setAutoDefault(false);
-    m_find->setToolTip(tr(
-        "Searches the fastest plan that fits, within your rows, among those that this format has words for"));
+    m_find->setToolTip(
+        tr("Searches the fastest plan that fits among those that this format has words for. Rows "
+           "that you wrote or drew hold; those of templates, imports and the solver give way"));
     searching->addWidget(m_find);
     m_searchWords = new QLabel(this);
     m_searchWords->setObjectName(QStringLiteral("searched"));
@@ -286,11 +298,14 @@ ConfigExportDialog::Found ConfigExportDialog::foundFor(const ConfigFormat &forma
         if (plan.fits())
             progress->stepSeconds = plan.stepSeconds;
     };
+    options.atHand = request.table.table();
+    PlanRequest own = request;
+    own.table = TableDocument(print(rowsOfHands(options.atHand)));
     Found found;
-    found.plan = searchConfigs(format, request, options, stop);
+    found.plan = searchConfigs(format, own, options, stop);
     if (!found.plan)
         return found;
-    PlanRequest any = request;
+    PlanRequest any = own;
     any.search = true;
     any.upTo = PlanGrade::Timed;
     if (const auto best = planOf(any, stop); best && fullnessOf(**best) <= 1)

@@ -264,8 +264,9 @@ void ConfigImportDialog::present(const Reading &reading)
             words << tr("%1 on %2.")
                          .arg(toQString(reading.design->request.model->source.source),
                              toQString(reading.design->request.target.cluster));
-        listRows(reading);
         listRemarks(config);
+        listRows(reading);
+        listKeys(config.irrelevant, tr("Of no effect on plans"), false);
     }
     if (reading.stepSeconds > 0)
         words << tr("A step takes %1; the fullest device holds %2% of its memory%3.")
@@ -292,6 +293,7 @@ void ConfigImportDialog::listRows(const Reading &reading)
             row.line);
 }
 
+/// What needs a person's eye first.
 void ConfigImportDialog::listRemarks(const ImportedConfig &config)
 {
     if (!config.errors.empty()) {
@@ -299,22 +301,24 @@ void ConfigImportDialog::listRemarks(const ImportedConfig &config)
         for (const Error &error : config.errors)
             addEntry(errors, toQString(error.message), toQString(error.where), lineOf(error.where));
     }
-    const auto list = [this](const std::vector<KeyRemark> &remarks, const QString &title, bool expands) {
-        if (remarks.empty())
-            return;
-        QTreeWidgetItem *parent = group(m_found, title);
-        parent->setExpanded(expands);
-        for (const KeyRemark &remark : remarks)
-            addEntry(parent, remark.why.empty() ? toQString(remark.key) : toQString(remark.why),
-                tr("%1, line %2").arg(toQString(remark.key)).arg(remark.line), remark.line);
-    };
-    list(config.unknown, tr("Not understood"), true);
+    listKeys(config.unknown, tr("Not understood"), true);
     if (!config.notes.empty()) {
         QTreeWidgetItem *notes = group(m_found, tr("Taken for granted"));
         for (const std::string &note : config.notes)
             addEntry(notes, toQString(note), {}, 0);
     }
-    list(config.irrelevant, tr("Of no effect on plans"), false);
+}
+
+void ConfigImportDialog::listKeys(
+    const std::vector<KeyRemark> &remarks, const QString &title, bool isExpanded)
+{
+    if (remarks.empty())
+        return;
+    QTreeWidgetItem *parent = group(m_found, title);
+    parent->setExpanded(isExpanded);
+    for (const KeyRemark &remark : remarks)
+        addEntry(parent, toQString(remark.why.empty() ? remark.key : remark.why),
+            tr("%1, line %2").arg(toQString(remark.key)).arg(remark.line), remark.line);
 }
 
 /// Marks a line of the text, from 1.

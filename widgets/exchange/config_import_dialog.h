@@ -57,6 +57,7 @@ private:
     void present(const Reading &reading);
     void listRows(const Reading &reading);
     void listRemarks(const ImportedConfig &config);
+    void listKeys(const std::vector<KeyRemark> &remarks, const QString &title, bool isExpanded);
     void showLine(int line);
 
     QString m_name; ///< Of the file; its ending says the syntax.

@@ -102,8 +102,12 @@ public:
         m_devices = target.deviceCount;
         if (!m_base.has("precision"))
             m_base.derive("precision", std::string(nameOf(usualPrecision(target.cluster))));
+        for (const ConstraintTable *const known : {&std::as_const(m_own), &m_options.atHand})
+            if (const auto config =
+                    configOfRows(*known, *m_request.model, static_cast<std::int32_t>(m_devices), m_batch))
+                TRY_VOID(tried(withSizes(*config)));
         TRY_VOID(lookAtDegrees());
-        if (m_starts.empty())
+        if (m_starts.empty() && !m_best)
             return Error{ErrorCode::Conflict,
                 "no plan that " + std::string(m_format.name) + " has words for was found"
                     + (m_own.rows.empty() ? " for this model on these devices" : " within these rows")
@@ -281,6 +285,15 @@ private:
         return point;
     }
 
+    /// Of rows, with what rows don't say.
+    FrameworkConfig withSizes(FrameworkConfig config) const
+    {
+        for (const auto &[field, entry] : m_base.entries())
+            if (!config.has(field))
+                config.set(field, entry);
+        return config;
+    }
+
     FrameworkConfig configOf(const ConfigPoint &point) const
     {
         FrameworkConfig config = m_base;
@@ -310,12 +323,14 @@ private:
         return config;
     }
 
-    /// What a point is worth; nothing where the format has no words for it, or where it is no plan.
-    Result<std::optional<Worth>> tried(const ConfigPoint &point)
+    Result<std::optional<Worth>> tried(const ConfigPoint &point) { return tried(configOf(point)); }
+
+    /// What a config is worth; nothing where the format has no words for it, or where it is no plan.
+    Result<std::optional<Worth>> tried(const FrameworkConfig &config)
     {
         if (m_stop.stop_requested())
             return cancelled();
-        const std::string text = printConfig(m_format, configOf(point));
+        const std::string text = printConfig(m_format, config);
         const auto read = readConfig(text, {.format = std::string(m_format.name), .devices = m_devices});
         if (!read || !read->errors.empty() || read->config.count("devices", m_devices) != m_devices)
             return std::optional<Worth>{};

@@ -33,6 +33,8 @@ struct ConfigSearch {
 
 struct ConfigSearchOptions {
     std::int32_t mostPlanned = 400; ///< Simulations; those of the first look are all made.
+    /// Rows of a plan that is there: as far as a config says it, it is tried, too.
+    ConstraintTable atHand{};
     std::function<void(const SaidPlan &)> onBetter{}; ///< On the calling thread; may be empty.
 };
 
