@@ -372,11 +372,14 @@ private:
         request.upTo = PlanGrade::Checked;
         TRY(PlanAnswerSnapshot answer, planOf(request, m_stop));
         request.gallery.clear();
-        request.table = TableDocument(print(answer->table.table()));
+        ConstraintTable table = answer->table.table();
+        for (Row &row : table.rows) // they are nobody's hand's
+            row.origin = row.origin == RowOrigin::Text ? RowOrigin::Import : row.origin;
+        request.table = TableDocument(print(table));
         if (!m_own.rows.empty()) {
             request.upTo = PlanGrade::Planned;
             TRY(const PlanAnswerSnapshot bare, planOf(request, m_stop));
-            request.table = withOwnRows(answer->table.table());
+            request.table = withOwnRows(std::move(table));
             TRY(answer, planOf(request, m_stop));
             const auto ranks = devicesOfRanks(meshOf(bare->table.table()), meshOf(answer->table.table()));
             if (!decidesAlike(*answer->plan, *bare->plan, ranks))

@@ -45,6 +45,8 @@ TEST(ConfigSearch, WhatIsFoundIsSaidWhole)
         EXPECT_GT(found->planned, 3);
         EXPECT_GT(found->best.stepSeconds, 0);
         EXPECT_TRUE(found->best.fits());
+        for (const Row &row : found->best.request.table.table().rows)
+            EXPECT_NE(row.origin, RowOrigin::Text) << print(row); // the next search may replace it
         const auto written = writeConfig(format, found->best.request);
         ASSERT_TRUE(written) << describe(written.error());
         EXPECT_TRUE(written->isWhole) << written->text << found->best.request.table.text();
