@@ -1,6 +1,5 @@
 #include "engine/interop/configs/config_completion.h"
 
-#include "engine/gallery/layer_modules.h"
 #include "engine/interop/configs/shell_text.h"
 
 #include <algorithm>
@@ -67,27 +66,6 @@ void completeSequences(ImportedConfig &imported)
                 + std::to_string(config.count("context_parallel")) + " where cp_comm_type is a2a+p2p",
             {"context_levels", "context_kinds"});
     derive("ulysses", static_cast<std::int64_t>(levels[0]), "context_levels");
-}
-
-void completeOffloading(ImportedConfig &imported)
-{
-    FrameworkConfig &config = imported.config;
-    std::vector<std::string> words = config.words("offload_modules");
-    if (words.size() == 1) // "[core_attn, moe_act]" in one word
-        words = listOf(words.front());
-    if (!config.says("offloads_modules") || words.empty())
-        return config.remove("offload_modules");
-    const ConfigEntry entry = *config.find("offload_modules");
-    std::vector<std::string> known;
-    for (const std::string &word : words)
-        if (readLayerModules(word))
-            known.push_back(word);
-        else
-            imported.unknown.push_back({entry.key, entry.line,
-                "rows offload what whole modules make, and have no word for " + word.substr(0, 60)});
-    if (known.empty())
-        return config.remove("offload_modules");
-    config.derive("offload_modules", std::move(known), "offload_modules");
 }
 
 } // namespace planloom

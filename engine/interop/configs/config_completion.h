@@ -16,7 +16,4 @@ void contradict(ImportedConfig &imported, std::string message, std::initializer_
 /// How many parts a sequence has, and among how many of them attentions exchange heads ("ulysses").
 void completeSequences(ImportedConfig &imported);
 
-/// The modules whose activations are offloaded, those that rows have words for.
-void completeOffloading(ImportedConfig &imported);
-
 } // namespace planloom

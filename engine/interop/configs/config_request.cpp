@@ -324,16 +324,12 @@ Result<ConfigPlan> planOfConfig(const FrameworkConfig &config, const Model &mode
     const std::string layout = layoutOf(config, model);
     const std::int64_t parts = config.count("shard_parts", 0); // replicas that share, of more
     const std::string schedule = config.text("schedule");
-    const auto modulesOf = [&config](const char *field) {
-        std::string modules;
-        for (const std::string &module : config.words(field))
+    std::string modules;
+    if (config.text("recompute").empty())
+        for (const std::string &module : config.words("recompute_modules"))
             modules += (modules.empty() ? "" : "+") + module;
-        return modules;
-    };
-    const std::string modules = config.text("recompute").empty() ? modulesOf("recompute_modules") : "";
-    const std::string offloaded = modulesOf("offload_modules");
-    const std::int64_t heads =
-        config.count("ulysses"); // parts of a sequence that attentions exchange for heads
+    // Parts of a sequence whose devices exchange heads for attentions.
+    const std::int64_t heads = config.count("ulysses");
     if (heads < 1 || degrees.cp % heads != 0)
         return wrong(std::to_string(degrees.cp) + " parts of a sequence are not groups of "
                 + std::to_string(heads) + " that exchange heads",
@@ -352,7 +348,6 @@ Result<ConfigPlan> planOfConfig(const FrameworkConfig &config, const Model &mode
         + (degrees.tp > 1 && config.flag("sequence_parallel").value_or(true) ? option("sequence", 1) : "")
         + (layout.empty() ? option("interleave", config.count("virtual_pipeline")) : ",layout=" + layout)
         + (modules.empty() ? "" : ",recompute=" + modules)
-        + (offloaded.empty() ? "" : ",offload=" + offloaded)
         + (schedule.empty() || degrees.pp == 1 ? "" : ",schedule=" + schedule)
         + option("micro-batches", microBatches);
     const std::string precision = config.text("precision");

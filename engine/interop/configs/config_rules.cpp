@@ -36,7 +36,6 @@ public:
         model();
         sizes();
         recomputation();
-        completeOffloading(m_imported);
         replicas();
         stages();
         batch();

@@ -158,46 +158,33 @@ private:
             set("pipeline_inside", true);
     }
 
-    template<typename Rule> std::set<std::string> textsOf() const
+    /// All layers, some of each stage, runs of layers, or the modules whose rows stand here.
+    void takeRecomputation()
     {
         std::set<std::string> texts;
         for (const Row *row : m_rows)
-            if (std::holds_alternative<Rule>(row->rule))
+            if (std::holds_alternative<RecomputeRule>(row->rule))
                 texts.insert(print(*row));
-        return texts;
-    }
-
-    /// The modules whose rows stand in `texts`.
-    std::vector<std::string> modulesIn(const std::set<std::string> &texts,
-        Result<ConstraintTable> (*rowsOf)(const Model &, std::string_view)) const
-    {
+        if (texts.empty())
+            return;
+        if (texts.contains("recompute layer:* per layer"))
+            return set("recompute", std::string("full"));
         std::vector<std::string> modules;
         for (const std::string_view word : layerModuleWords()) {
-            const auto rows =
-                texts.empty() ? Result<ConstraintTable>(ConstraintTable{}) : rowsOf(m_model, word);
+            const auto rows = recomputedModuleRows(m_model, word);
             const bool has = rows && !rows->rows.empty()
                 && std::all_of(rows->rows.begin(), rows->rows.end(),
                     [&texts](const Row &row) { return texts.contains(print(row)); });
             if (has)
                 modules.emplace_back(word);
         }
-        return modules;
+        if (!modules.empty())
+            return set("recompute_modules", std::move(modules));
+        takeRecomputedLayers(texts);
     }
 
-    /// All layers, some of each stage, runs of layers, or the modules whose rows stand here; and the modules
-    /// that are offloaded.
-    void takeRecomputation()
+    void takeRecomputedLayers(const std::set<std::string> &texts)
     {
-        if (std::vector<std::string> modules = modulesIn(textsOf<OffloadRule>(), &offloadedModuleRows);
-            !modules.empty())
-            set("offload_modules", std::move(modules));
-        const std::set<std::string> texts = textsOf<RecomputeRule>();
-        if (texts.empty())
-            return;
-        if (texts.contains("recompute layer:* per layer"))
-            return set("recompute", std::string("full"));
-        if (std::vector<std::string> modules = modulesIn(texts, &recomputedModuleRows); !modules.empty())
-            return set("recompute_modules", std::move(modules));
         const auto layers = static_cast<std::int64_t>(m_model.index->layers().scopes.size());
         for (const char *method : {"block", "uniform"})
             for (std::int64_t count = 1; count < layers; ++count) {

@@ -157,7 +157,6 @@ FrameworkConfig spelt(const ConfigFormat &format, FrameworkConfig config)
         set("recompute_layers", 1.0);
     }
     spellSequences(config);
-    set("offloads_modules", !config.words("offload_modules").empty());
     set("checkpoints_activations", !config.text("recompute").empty() && config.text("recompute") != "none");
     set("is_megatron", true);
     set("answers_per_prompt", 1.0);

@@ -100,7 +100,7 @@ TEST(WriteConfig, RowsThatAFormatHasNoWordsForAreListed)
     EXPECT_FALSE(deepspeed.unsaid.empty());
 }
 
-TEST(WriteConfig, SequencesByHeadsModulesInHostMemoryAndGroupsOfReplicas)
+TEST(WriteConfig, SequencesByHeadsSomeLayersAndGroupsOfReplicas)
 {
     const ModelSnapshot model = opened(kModel);
     struct Case {
@@ -114,8 +114,6 @@ TEST(WriteConfig, SequencesByHeadsModulesInHostMemoryAndGroupsOfReplicas)
                 "--hierarchical-context-parallel-sizes 4 2\n"}},
         {"bridge", "3d:dp=2,tp=2,ulysses=2", "", {"model.cp_comm_type='[a2a]'"}},
         {"deepspeed", "3d:dp=2,ulysses=4,zero=1", "", {"\"sequence_parallel_size\": 4"}},
-        {"megatron", "3d:dp=8,offload=core_attn+mlp", "",
-            {"--fine-grained-activation-offloading\n", "--offload-modules"}},
         {"megatron", "3d:dp=8", "zero1 weight:* by 4\n", {"--num-distributed-optimizer-instances 2\n"}},
         {"megatron", "3d:dp=4,pp=2", "", {"--use-tp-pp-dp-mapping\n"}},
         {"megatron", "3d:dp=2,pp=2,tp=2,sequence=1,layout=Et*4|t*4L",
