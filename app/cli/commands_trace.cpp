@@ -45,14 +45,16 @@ Result<std::vector<const RankTrace *>> twoRanks(const Trace &trace, const std::s
         std::int32_t number = -1;
         const auto [rest, failure] = std::from_chars(at, end, number);
         if (failure != std::errc{} || (i == 0 ? rest == end || *rest != ',' : rest != end))
-            return Error{ErrorCode::InvalidInput, "expected two ranks as 0,3, found \"" + text + "\"", {}, "--ranks"};
+            return Error{
+                ErrorCode::InvalidInput, "expected two ranks as 0,3, found \"" + text + "\"", {}, "--ranks"};
         for (const RankTrace &rank : trace.ranks)
             if (rank.rank == number)
                 two.push_back(&rank);
         if (two.size() != static_cast<std::size_t>(i) + 1)
             return Error{ErrorCode::InvalidInput, "the trace has no rank " + std::to_string(number),
-                "it has " + std::to_string(trace.ranks.size()) + " ranks, from " + std::to_string(trace.ranks.front().rank)
-                    + " to " + std::to_string(trace.ranks.back().rank),
+                "it has " + std::to_string(trace.ranks.size()) + " ranks, from "
+                    + std::to_string(trace.ranks.front().rank) + " to "
+                    + std::to_string(trace.ranks.back().rank),
                 "--ranks"};
         at = rest + 1;
     }
@@ -76,7 +78,8 @@ Result<TraceDifference> differenceIn(const Arguments &arguments, const Trace &tr
 Result<int> runTrace(const Arguments &arguments)
 {
     if (arguments.has("with") && arguments.has("ranks"))
-        return Error{ErrorCode::InvalidInput, "--with and --ranks both say what to compare", "take one of them", "--ranks"};
+        return Error{ErrorCode::InvalidInput, "--with and --ranks both say what to compare",
+            "take one of them", "--ranks"};
     TRY(const Trace trace, traceOf(arguments.positionals(), arguments));
     const auto analysis = analyseTrace(trace);
     if (!analysis)

@@ -52,9 +52,10 @@ json rankJson(const RankTrace &rank, const RankTimes &times, const ClockAlignmen
         std::replace(key.begin(), key.end(), ' ', '_');
         idle[key + "_seconds"] = secondsOf(times.idle[i]);
     }
-    return {{"rank", rank.rank}, {"file", rank.file}, {"events", rank.events.size()}, {"lanes", rank.lanes.size()},
-        {"on_host", rank.isOnHost}, {"is_sample", rank.isSample}, {"window_seconds", secondsOf(times.window)},
-        {"compute_seconds", secondsOf(times.compute)}, {"exposed_communication_seconds", secondsOf(times.exposed)},
+    return {{"rank", rank.rank}, {"file", rank.file}, {"events", rank.events.size()},
+        {"lanes", rank.lanes.size()}, {"on_host", rank.isOnHost}, {"is_sample", rank.isSample},
+        {"window_seconds", secondsOf(times.window)}, {"compute_seconds", secondsOf(times.compute)},
+        {"exposed_communication_seconds", secondsOf(times.exposed)},
         {"hidden_communication_seconds", secondsOf(times.hidden)}, {"idle", idle},
         {"made_wait_seconds", secondsOf(times.madeWait)}, {"came_last", times.cameLast}, {"steps", steps},
         {"clock_offset_seconds", secondsOf(clocks.offset[index])}};
@@ -62,7 +63,8 @@ json rankJson(const RankTrace &rank, const RankTimes &times, const ClockAlignmen
 
 json groupJson(const JoinedGroup &group)
 {
-    return {{"name", group.name}, {"description", group.description}, {"ranks", group.ranks}, {"size", group.size}};
+    return {{"name", group.name}, {"description", group.description}, {"ranks", group.ranks},
+        {"size", group.size}};
 }
 
 const JoinedCollective &collectiveOf(const TraceAnalysis &analysis, const CollectiveTimes &times)
@@ -73,10 +75,11 @@ const JoinedCollective &collectiveOf(const TraceAnalysis &analysis, const Collec
 json collectiveJson(const TraceAnalysis &analysis, const CollectiveTimes &times, std::int64_t begin)
 {
     const JoinedCollective &each = collectiveOf(analysis, times);
-    return {{"kind", nameOf(each.kind)}, {"group", each.group}, {"sequence", each.sequence}, {"bytes", each.bytes},
-        {"members", each.end - each.begin}, {"start_seconds", secondsOf(times.firstArrival - begin)},
-        {"seconds", secondsOf(times.duration())}, {"transfer_seconds", secondsOf(times.transfer())},
-        {"waited_seconds", secondsOf(times.waited)}, {"came_last", times.lastRank}};
+    return {{"kind", nameOf(each.kind)}, {"group", each.group}, {"sequence", each.sequence},
+        {"bytes", each.bytes}, {"members", each.end - each.begin},
+        {"start_seconds", secondsOf(times.firstArrival - begin)}, {"seconds", secondsOf(times.duration())},
+        {"transfer_seconds", secondsOf(times.transfer())}, {"waited_seconds", secondsOf(times.waited)},
+        {"came_last", times.lastRank}};
 }
 
 std::int64_t beginOf(const TraceAnalysis &analysis)
@@ -108,7 +111,8 @@ void printRank(const RankTrace &rank, const RankTimes &times)
     std::printf("  %5d %10s %8.1f%% %8.1f%% %8.1f%% %8.1f%% %8.1f%% %8.1f%% %10s\n", rank.rank,
         formatNanoseconds(times.window).c_str(), percent(times.compute), percent(times.hidden),
         percent(times[TraceIdle::Communication]), percent(times[TraceIdle::LatePeer]),
-        percent(times[TraceIdle::Host]), percent(times[TraceIdle::Other]), formatNanoseconds(times.madeWait).c_str());
+        percent(times[TraceIdle::Host]), percent(times[TraceIdle::Other]),
+        formatNanoseconds(times.madeWait).c_str());
 }
 
 void printRanks(const Trace &trace, const TraceAnalysis &analysis)
@@ -158,15 +162,19 @@ json traceToJson(const Trace &trace, const TraceAnalysis &analysis)
     const auto straggler = stragglerOf(analysis);
     return {{"ranks", ranks}, {"groups", groups}, {"by_group", byGroup}, {"collectives", collectives},
         {"names", names}, {"events", trace.eventCount()}, {"joined", analysis.collectives.size()},
-        {"not_joined", analysis.joined.alone}, {"clock_residual_seconds", secondsOf(analysis.clocks.residual)},
+        {"not_joined", analysis.joined.alone},
+        {"clock_residual_seconds", secondsOf(analysis.clocks.residual)},
         {"clocks_adjusted", analysis.clocks.isAdjusted},
-        {"straggler", straggler ? json(trace.ranks[*straggler].rank) : json(nullptr)}, {"remarks", remarksJson(trace)}};
+        {"straggler", straggler ? json(trace.ranks[*straggler].rank) : json(nullptr)},
+        {"remarks", remarksJson(trace)}};
 }
 
 void printTrace(const Trace &trace, const TraceAnalysis &analysis)
 {
-    std::printf("%s of %s, %s events\n", counted(static_cast<std::int64_t>(trace.ranks.size()), "rank").c_str(),
-        trace.ranks.front().isOnHost ? "a run on CPUs" : "a run", formatCount(static_cast<std::int64_t>(trace.eventCount())).c_str());
+    std::printf("%s of %s, %s events\n",
+        counted(static_cast<std::int64_t>(trace.ranks.size()), "rank").c_str(),
+        trace.ranks.front().isOnHost ? "a run on CPUs" : "a run",
+        formatCount(static_cast<std::int64_t>(trace.eventCount())).c_str());
     std::size_t steps = SIZE_MAX;
     std::int64_t stepSum = 0;
     for (const RankTimes &times : analysis.ranks) {
@@ -177,7 +185,8 @@ void printTrace(const Trace &trace, const TraceAnalysis &analysis)
         std::printf("  steps          %zu, %s in the mean\n", steps,
             formatNanoseconds(stepSum / static_cast<std::int64_t>(analysis.ranks.size())).c_str());
     if (!analysis.collectives.empty())
-        std::printf("  collectives    %s joined over ranks, %s of one rank alone; their ends are %s apart in the median%s\n",
+        std::printf("  collectives    %s joined over ranks, %s of one rank alone; their ends are %s apart in "
+                    "the median%s\n",
             formatCount(static_cast<std::int64_t>(analysis.collectives.size())).c_str(),
             formatCount(analysis.joined.alone).c_str(), formatNanoseconds(analysis.clocks.residual).c_str(),
             analysis.clocks.isAdjusted ? ", clocks set against each other" : "");
@@ -188,8 +197,9 @@ void printTrace(const Trace &trace, const TraceAnalysis &analysis)
     for (std::size_t i = 0; i < std::min(kPrintedGroups, analysis.groups.size()); ++i) {
         const GroupTimes &each = analysis.groups[i];
         std::printf("  %-14s %s x %lld: %s, waited %s; %s\n", nameOf(each.kind),
-            shortened(analysis.joined.groups[each.group].words(), 30).c_str(), static_cast<long long>(each.count),
-            formatNanoseconds(each.transfer).c_str(), formatNanoseconds(each.waited).c_str(), lastWords(each).c_str());
+            shortened(analysis.joined.groups[each.group].words(), 30).c_str(),
+            static_cast<long long>(each.count), formatNanoseconds(each.transfer).c_str(),
+            formatNanoseconds(each.waited).c_str(), lastWords(each).c_str());
     }
     if (!analysis.collectives.empty())
         std::printf("  slowest collectives:\n");
@@ -200,8 +210,9 @@ void printTrace(const Trace &trace, const TraceAnalysis &analysis)
         std::printf("    %-14s %s, %s at %s: %s, rank %d last by %s\n", nameOf(each.kind),
             shortened(analysis.joined.groups[each.group].words(), 24).c_str(),
             each.bytes >= 0 ? formatBytes(Bytes{each.bytes}).c_str() : "? B",
-            formatNanoseconds(times.firstArrival - begin).c_str(), formatNanoseconds(times.duration()).c_str(),
-            times.lastRank, formatNanoseconds(times.lastArrival - times.firstArrival).c_str());
+            formatNanoseconds(times.firstArrival - begin).c_str(),
+            formatNanoseconds(times.duration()).c_str(), times.lastRank,
+            formatNanoseconds(times.lastArrival - times.firstArrival).c_str());
     }
     if (!analysis.names.empty())
         std::printf("  longest by name, all ranks:\n");
@@ -212,16 +223,17 @@ void printTrace(const Trace &trace, const TraceAnalysis &analysis)
 
 std::string traceCsv(const Trace &trace, const TraceAnalysis &analysis)
 {
-    std::string text = "rank,window_seconds,compute_seconds,hidden_communication_seconds,exposed_communication_seconds,"
-                       "late_peer_seconds,host_seconds,other_seconds,made_wait_seconds,came_last,steps\n";
+    std::string text =
+        "rank,window_seconds,compute_seconds,hidden_communication_seconds,exposed_communication_seconds,"
+        "late_peer_seconds,host_seconds,other_seconds,made_wait_seconds,came_last,steps\n";
     char line[256];
     for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
         const RankTimes &times = analysis.ranks[r];
-        std::snprintf(line, sizeof line, "%d,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%lld,%zu\n", trace.ranks[r].rank,
-            secondsOf(times.window), secondsOf(times.compute), secondsOf(times.hidden), secondsOf(times.exposed),
-            secondsOf(times[TraceIdle::LatePeer]), secondsOf(times[TraceIdle::Host]),
-            secondsOf(times[TraceIdle::Other]), secondsOf(times.madeWait), static_cast<long long>(times.cameLast),
-            times.steps.size());
+        std::snprintf(line, sizeof line, "%d,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%.9f,%lld,%zu\n",
+            trace.ranks[r].rank, secondsOf(times.window), secondsOf(times.compute), secondsOf(times.hidden),
+            secondsOf(times.exposed), secondsOf(times[TraceIdle::LatePeer]),
+            secondsOf(times[TraceIdle::Host]), secondsOf(times[TraceIdle::Other]), secondsOf(times.madeWait),
+            static_cast<long long>(times.cameLast), times.steps.size());
         text += line;
     }
     return text;
@@ -244,16 +256,18 @@ json differenceToJson(const TraceDifference &difference)
         events.push_back({{"name", each.name}, {"kind", nameOf(each.kind)}, {"rank_a", each.rankA},
             {"rank_b", each.rankB}, {"ordinal", each.ordinal}, {"a_seconds", secondsOf(each.a)},
             {"b_seconds", secondsOf(each.b)}});
-    return {{"per_step", difference.isPerStep}, {"kinds", listOf(difference.kinds)}, {"names", listOf(difference.names)},
-        {"events", events}, {"aligned", difference.aligned}, {"only_a", difference.onlyA}, {"only_b", difference.onlyB}};
+    return {{"per_step", difference.isPerStep}, {"kinds", listOf(difference.kinds)},
+        {"names", listOf(difference.names)}, {"events", events}, {"aligned", difference.aligned},
+        {"only_a", difference.onlyA}, {"only_b", difference.onlyB}};
 }
 
 void printDifference(const TraceDifference &difference)
 {
     const auto line = [](const NameDifference &each, const std::string &title) {
-        std::printf("  %10s %10s %11s %7lld %7lld  %s\n", formatSeconds(each.a).c_str(), formatSeconds(each.b).c_str(),
-            ((each.delta() > 0 ? "+" : "") + formatSeconds(each.delta())).c_str(), static_cast<long long>(each.countA),
-            static_cast<long long>(each.countB), title.c_str());
+        std::printf("  %10s %10s %11s %7lld %7lld  %s\n", formatSeconds(each.a).c_str(),
+            formatSeconds(each.b).c_str(),
+            ((each.delta() > 0 ? "+" : "") + formatSeconds(each.delta())).c_str(),
+            static_cast<long long>(each.countA), static_cast<long long>(each.countB), title.c_str());
     };
     std::printf("  %10s %10s %11s %7s %7s  %s\n", "A", "B", "difference", "count", "count",
         difference.isPerStep ? "of a rank and step" : "of a rank");

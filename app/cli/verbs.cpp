@@ -287,7 +287,8 @@ VerbSpec exportVerb()
 VerbSpec traceVerb()
 {
     return {"trace", "FILE|FOLDER...",
-        "analyses a measured run by the traces of its ranks: compute, communication, idle time by reason, who "
+        "analyses a measured run by the traces of its ranks: compute, communication, idle time by reason, "
+        "who "
         "comes last",
         {{"with", "FILE|FOLDER", "another trace to compare with: differences by kind and by name"},
             {"ranks", "A,B", "compares these two ranks"},
@@ -296,8 +297,10 @@ VerbSpec traceVerb()
             {"perfetto", "FILE", "write all ranks on one clock as one Perfetto trace"},
             {"no-cache", "", "read the files anew, and keep nothing for the next time"}, jsonOption()},
         "planloom-cli trace profiles/ --csv ranks.csv", {},
-        "Traces are those of torch.profiler (JSON, also .gz), what nsys export --type sqlite made of a report, and "
-        "logs of an exported program (train.py --log-file LOG.jsonl --spans). A file has one rank, whose number it "
+        "Traces are those of torch.profiler (JSON, also .gz), what nsys export --type sqlite made of a "
+        "report, and "
+        "logs of an exported program (train.py --log-file LOG.jsonl --spans). A file has one rank, whose "
+        "number it "
         "or its name says. What was read is kept in the user's cache, so that the next time takes a second"};
 }
 
@@ -373,8 +376,8 @@ const ProgramSpec &program()
             "file that solve --out wrote, TABLE a constraint table, and a cluster a profile with a size "
             "(dgx-h100:8) or a JSON file."};
         spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(), compareVerb(),
-            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), traceVerb(), galleryVerb(),
-            rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
+            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), traceVerb(),
+            galleryVerb(), rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
         spec.environment = {{"PLANLOOM_PLUGIN_PATH",
                                 "folders, separated by colons, where the plugin planloom-cuda.so is looked "
                                 "for, behind those of the installation"},

@@ -101,9 +101,10 @@ private:
 
         event() << R"({"ph":"X","name":)" << quotedForTrace(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"
-                << microsecondsForTrace(spans.start[row]) << R"(,"dur":)" << microsecondsForTrace(spans.duration[row])
-                << R"(,"args":{"instruction":")" << textOf(instruction) << R"(","micro-batch":)"
-                << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
+                << microsecondsForTrace(spans.start[row]) << R"(,"dur":)"
+                << microsecondsForTrace(spans.duration[row]) << R"(,"args":{"instruction":")"
+                << textOf(instruction) << R"(","micro-batch":)" << spans.microBatch[row] << R"(,"stage":)"
+                << segment.stage.index;
         if (segment.slice > 0)
             m_stream << R"(,"slice":)" << segment.slice;
         if (segment.lane > 0)

@@ -3,9 +3,9 @@
 #include "engine/base/nearest_name.h"
 
 #include <algorithm>
-#include <limits>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 
 namespace planloom {
 
@@ -36,7 +36,8 @@ const OptionSpec *findOption(const VerbSpec &verb, std::string_view name)
     return nullptr;
 }
 
-/// How many positional words a verb takes: at least and at most. The last one may be repeated where it ends in "...".
+/// How many positional words a verb takes: at least and at most. The last one may be repeated where it ends
+/// in "...".
 std::pair<std::size_t, std::size_t> positionalsOf(const VerbSpec &verb)
 {
     const std::string &words = verb.positional;

@@ -143,8 +143,8 @@ private:
         return medianOf(away);
     }
 
-    /// Times of the first rank stay. Clocks that agreed as well before are left alone: what is measured then are
-    /// ends, not clocks.
+    /// Times of the first rank stay. Clocks that agreed as well before are left alone: what is measured then
+    /// are ends, not clocks.
     void settle(std::int64_t before)
     {
         const std::int64_t first = m_made.offset.front();

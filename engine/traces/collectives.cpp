@@ -52,9 +52,10 @@ public:
     {
         for (std::size_t r = 0; r < m_trace.ranks.size(); ++r)
             collect(static_cast<std::uint32_t>(r));
-        std::sort(m_participants.begin(), m_participants.end(), [](const Participant &a, const Participant &b) {
-            return std::tie(a.key, a.member.rank, a.start) < std::tie(b.key, b.member.rank, b.start);
-        });
+        std::sort(
+            m_participants.begin(), m_participants.end(), [](const Participant &a, const Participant &b) {
+                return std::tie(a.key, a.member.rank, a.start) < std::tie(b.key, b.member.rank, b.start);
+            });
         for (std::size_t begin = 0; begin < m_participants.size();) {
             std::size_t end = begin;
             while (end < m_participants.size() && m_participants[end].key == m_participants[begin].key)
@@ -74,8 +75,8 @@ private:
         const TraceGroup &group = collective.group == kNoLink ? kUnnamed : rank.groups[collective.group];
         std::vector<std::int32_t> ranks = group.ranks;
         std::sort(ranks.begin(), ranks.end());
-        const auto [found, isNew] =
-            m_groups.emplace(std::pair(group.name, ranks), static_cast<std::uint32_t>(m_joined.groups.size()));
+        const auto [found, isNew] = m_groups.emplace(
+            std::pair(group.name, ranks), static_cast<std::uint32_t>(m_joined.groups.size()));
         if (isNew)
             m_joined.groups.push_back({group.name, group.description, std::move(ranks), group.size});
         return found->second;
@@ -89,9 +90,8 @@ private:
         for (std::size_t i = 0; i < rank.events.size(); ++i)
             if (isCommunication(rank.events[i].kind) && rank.events[i].link != kNoLink)
                 events.push_back(static_cast<std::uint32_t>(i));
-        std::stable_sort(events.begin(), events.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return rank.events[a].start < rank.events[b].start;
-        });
+        std::stable_sort(events.begin(), events.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return rank.events[a].start < rank.events[b].start; });
         std::map<JoinKey, std::int64_t> next; // number of the next one without a number, or of this number
         for (const std::uint32_t i : events) {
             const TraceEvent &event = rank.events[i];
@@ -99,8 +99,10 @@ private:
             JoinKey key{.group = groupOf(rank, collective), .kind = event.kind};
             if (event.kind == TraceKind::Send || event.kind == TraceKind::Recv) {
                 key.kind = TraceKind::Send;
-                key.source = event.kind == TraceKind::Send && collective.source < 0 ? rank.rank : collective.source;
-                key.target = event.kind == TraceKind::Recv && collective.target < 0 ? rank.rank : collective.target;
+                key.source =
+                    event.kind == TraceKind::Send && collective.source < 0 ? rank.rank : collective.source;
+                key.target =
+                    event.kind == TraceKind::Recv && collective.target < 0 ? rank.rank : collective.target;
             }
             // Both ends of a message count it on their own: their numbers in the group are not the same.
             key.isNumbered = collective.sequence >= 0 && key.kind != TraceKind::Send;
@@ -181,8 +183,8 @@ private:
 std::string JoinedGroup::words() const
 {
     std::string title = !description.empty() && description != "undefined" ? description
-        : !name.empty()                                                     ? "group " + name
-                                                                            : "no group";
+        : !name.empty()                                                    ? "group " + name
+                                                                           : "no group";
     return title + ": " + rangesOf(ranks, kFewRuns);
 }
 

@@ -47,8 +47,8 @@ struct JoinedCollectives {
 };
 
 /// Joins communication over ranks: by group (name and members), kind and sequence number; where the number is
-/// missing, by the order inside the training step of that number, or of the whole trace without steps. Messages by
-/// sender, receiver and order. O(events log events)
+/// missing, by the order inside the training step of that number, or of the whole trace without steps.
+/// Messages by sender, receiver and order. O(events log events)
 JoinedCollectives joinCollectives(const Trace &trace);
 
 } // namespace planloom

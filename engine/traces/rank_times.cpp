@@ -71,7 +71,8 @@ void addGap(RankTimes &times, const Busy &busy, bool isOnHost, std::int64_t begi
 {
     std::int64_t host = end - begin;
     if (!isOnHost) {
-        const auto next = std::lower_bound(busy.launches.begin(), busy.launches.end(), std::pair(end, kNoTime));
+        const auto next =
+            std::lower_bound(busy.launches.begin(), busy.launches.end(), std::pair(end, kNoTime));
         host = next == busy.launches.end() || next->second == kNoTime
             ? 0
             : std::clamp(next->second, begin, end) - begin;
@@ -116,15 +117,16 @@ std::vector<TraceStep> stepsIn(const RankTrace &rank)
     for (const TraceEvent &event : rank.events) {
         if (event.kind != TraceKind::Step)
             continue;
-        TraceStep &step = byNumber.try_emplace(event.link, TraceStep{event.link, event.start, event.start}).first->second;
+        TraceStep &step =
+            byNumber.try_emplace(event.link, TraceStep{event.link, event.start, event.start}).first->second;
         if (event.duration > step.end - step.begin)
             step = {event.link, event.start, event.end()};
     }
     std::vector<TraceStep> steps;
     for (const auto &[number, step] : byNumber)
         steps.push_back(step);
-    std::stable_sort(steps.begin(), steps.end(),
-        [](const TraceStep &a, const TraceStep &b) { return a.begin < b.begin; });
+    std::stable_sort(
+        steps.begin(), steps.end(), [](const TraceStep &a, const TraceStep &b) { return a.begin < b.begin; });
     return steps;
 }
 

@@ -13,7 +13,8 @@ namespace planloom {
 enum class TraceIdle : std::uint8_t {
     LatePeer, ///< It is in a collective that another rank has not come to yet.
     Communication, ///< It communicates, and all who take part are there.
-    Host, ///< Nothing runs, and the host has not launched yet what runs next. Without a device: no operator runs.
+    Host, ///< Nothing runs, and the host has not launched yet what runs next. Without a device: no operator
+          ///< runs.
     Other, ///< Nothing runs although it was launched: it waits for another stream, or the trace does not say.
 };
 constexpr std::size_t kTraceIdleCount = 4;
@@ -34,10 +35,12 @@ struct RankTimes {
     std::int64_t begin = 0;
     std::int64_t window = 0;
     std::int64_t compute = 0; ///< Something is computed, or copied beside that in the same stream.
-    std::int64_t exposed = 0; ///< Communication, or copies in streams of their own, while nothing is computed.
+    std::int64_t exposed =
+        0; ///< Communication, or copies in streams of their own, while nothing is computed.
     std::int64_t hidden = 0; ///< The same while something is computed.
     std::array<std::int64_t, kTraceIdleCount> idle{}; ///< By TraceIdle; the first two make up `exposed`.
-    std::int64_t madeWait = 0; ///< What others waited for it in collectives that it came last to, summed over them.
+    std::int64_t madeWait =
+        0; ///< What others waited for it in collectives that it came last to, summed over them.
     std::int64_t cameLast = 0; ///< To how many.
     std::vector<TraceStep> steps{}; ///< In order; one of each number.
 

@@ -57,8 +57,8 @@ struct TraceEvent {
     std::int64_t launch = kNoTime; ///< When the host began to launch it; kNoTime if that is not known.
     std::uint32_t name = 0; ///< Index into `RankTrace::names`.
     std::uint32_t lane = 0; ///< Index into `RankTrace::lanes`.
-    /// Index into `RankTrace::collectives` of communication, into `RankTrace::instructions` of an Instruction;
-    /// the number of a Step; else kNoLink.
+    /// Index into `RankTrace::collectives` of communication, into `RankTrace::instructions` of an
+    /// Instruction; the number of a Step; else kNoLink.
     std::uint32_t link = kNoLink;
     TraceKind kind = TraceKind::Compute;
     std::uint8_t unused[3]{}; ///< Zero, so that equal events are equal bytes.

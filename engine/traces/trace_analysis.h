@@ -65,8 +65,8 @@ std::optional<TraceAnalysis> analyseTrace(const Trace &trace, const std::stop_to
 /// What takes time in these ranks by kind and name, the longest first. O(events)
 std::vector<NameTimes> timesByName(const std::vector<const RankTrace *> &ranks);
 
-/// The rank that others wait for most, if that is worth a word: more than a tenth of the mean window, and twice
-/// what others wait for the rank in the middle. Its index into `TraceAnalysis::ranks`.
+/// The rank that others wait for most, if that is worth a word: more than a tenth of the mean window, and
+/// twice what others wait for the rank in the middle. Its index into `TraceAnalysis::ranks`.
 std::optional<std::size_t> stragglerOf(const TraceAnalysis &analysis);
 
 } // namespace planloom

@@ -38,7 +38,8 @@ std::map<NameKey, std::vector<const TraceEvent *>> sequencesOf(const RankTrace &
     return sequences;
 }
 
-void align(const RankTrace &a, const RankTrace &b, TraceDifference &made, std::vector<EventDifference> &events)
+void align(
+    const RankTrace &a, const RankTrace &b, TraceDifference &made, std::vector<EventDifference> &events)
 {
     const auto sequencesA = sequencesOf(a);
     const auto sequencesB = sequencesOf(b);
@@ -63,7 +64,8 @@ void align(const RankTrace &a, const RankTrace &b, TraceDifference &made, std::v
 void sortByDelta(std::vector<NameDifference> &list)
 {
     std::sort(list.begin(), list.end(), [](const NameDifference &a, const NameDifference &b) {
-        return std::tuple(-std::abs(a.delta()), a.kind, a.name) < std::tuple(-std::abs(b.delta()), b.kind, b.name);
+        return std::tuple(-std::abs(a.delta()), a.kind, a.name)
+            < std::tuple(-std::abs(b.delta()), b.kind, b.name);
     });
 }
 
@@ -79,7 +81,9 @@ TraceDifference differenceOf(
     std::map<NameKey, NameDifference> names;
     std::map<TraceKind, NameDifference> kinds;
     const auto collect = [&](const std::vector<const RankTrace *> &ranks, std::int64_t steps, bool isA) {
-        const double share = ranks.empty() ? 0 : 1.0 / static_cast<double>(made.isPerStep ? steps : static_cast<std::int64_t>(ranks.size()));
+        const double share = ranks.empty()
+            ? 0
+            : 1.0 / static_cast<double>(made.isPerStep ? steps : static_cast<std::int64_t>(ranks.size()));
         for (const NameTimes &each : timesByName(ranks))
             for (NameDifference *sum : {&names[{each.kind, each.name}], &kinds[each.kind]}) {
                 (isA ? sum->countA : sum->countB) += each.count;
@@ -102,10 +106,11 @@ TraceDifference differenceOf(
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
         align(*a[i], *b[i], made, events);
     const auto end = events.begin() + static_cast<std::ptrdiff_t>(std::min(most, events.size()));
-    std::partial_sort(events.begin(), end, events.end(), [](const EventDifference &x, const EventDifference &y) {
-        return std::tuple(-std::abs(x.b - x.a), x.kind, x.name, x.rankA, x.ordinal)
-            < std::tuple(-std::abs(y.b - y.a), y.kind, y.name, y.rankA, y.ordinal);
-    });
+    std::partial_sort(
+        events.begin(), end, events.end(), [](const EventDifference &x, const EventDifference &y) {
+            return std::tuple(-std::abs(x.b - x.a), x.kind, x.name, x.rankA, x.ordinal)
+                < std::tuple(-std::abs(y.b - y.a), y.kind, y.name, y.rankA, y.ordinal);
+        });
     events.erase(end, events.end());
     made.events = std::move(events);
     return made;

@@ -33,8 +33,8 @@ struct EventDifference {
     friend bool operator==(const EventDifference &, const EventDifference &) = default;
 };
 
-/// Two traces, or two ranks of one, against each other. Times by kind and name are those of one step on one rank
-/// where both have steps, so that traces of different lengths can be compared; else of one rank.
+/// Two traces, or two ranks of one, against each other. Times by kind and name are those of one step on one
+/// rank where both have steps, so that traces of different lengths can be compared; else of one rank.
 struct TraceDifference {
     bool isPerStep = false;
     std::vector<NameDifference> kinds{}; ///< By how far they are apart, the furthest first.
@@ -45,8 +45,8 @@ struct TraceDifference {
     std::int64_t onlyB = 0;
 };
 
-/// Aligns events by name and order within a rank, as plans' operators of one name are; the i-th of `a` is held
-/// against the i-th of `b`. O(events log events)
+/// Aligns events by name and order within a rank, as plans' operators of one name are; the i-th of `a` is
+/// held against the i-th of `b`. O(events log events)
 /// @param most  how many single events are wanted
 TraceDifference differenceOf(
     const std::vector<const RankTrace *> &a, const std::vector<const RankTrace *> &b, std::size_t most = 10);

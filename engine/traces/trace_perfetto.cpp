@@ -32,16 +32,16 @@ private:
 
 void writeRank(EventWriter &writer, const RankTrace &rank, std::int64_t shift)
 {
-    writer.next() << R"({"ph":"M","name":"process_name","pid":)" << rank.rank << R"(,"args":{"name":"rank )" << rank.rank
-                  << "\"}}";
+    writer.next() << R"({"ph":"M","name":"process_name","pid":)" << rank.rank << R"(,"args":{"name":"rank )"
+                  << rank.rank << "\"}}";
     for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
         writer.next() << R"({"ph":"M","name":"thread_name","pid":)" << rank.rank << R"(,"tid":)" << lane
                       << R"(,"args":{"name":)" << quotedForTrace(rank.lanes[lane].name) << "}}";
         for (std::size_t i = rank.laneBegin[lane]; i < rank.laneBegin[lane + 1]; ++i) {
             const TraceEvent &event = rank.events[i];
-            writer.next() << R"({"ph":"X","name":)" << quotedForTrace(rank.nameOfEvent(event)) << R"(,"cat":")"
-                          << nameOf(event.kind) << R"(","pid":)" << rank.rank << R"(,"tid":)" << lane << R"(,"ts":)"
-                          << microsecondsForTrace(event.start + shift) << R"(,"dur":)"
+            writer.next() << R"({"ph":"X","name":)" << quotedForTrace(rank.nameOfEvent(event))
+                          << R"(,"cat":")" << nameOf(event.kind) << R"(","pid":)" << rank.rank << R"(,"tid":)"
+                          << lane << R"(,"ts":)" << microsecondsForTrace(event.start + shift) << R"(,"dur":)"
                           << microsecondsForTrace(event.duration) << "}";
         }
     }

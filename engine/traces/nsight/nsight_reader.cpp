@@ -34,7 +34,8 @@ constexpr std::int64_t kStartEndRange = 60;
 
 int denyAllButReading(void *, int action, const char *, const char *, const char *, const char *)
 {
-    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ? SQLITE_OK : SQLITE_DENY;
+    return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ? SQLITE_OK
+                                                                                         : SQLITE_DENY;
 }
 
 /// A row's value where it is a whole number.
@@ -88,8 +89,8 @@ private:
     Result<void> open()
     {
         sqlite3 *opened = nullptr;
-        const int status = sqlite3_open_v2(
-            m_where.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nullptr);
+        const int status = sqlite3_open_v2(m_where.c_str(), &opened,
+            SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nullptr);
         m_database.reset(opened);
         if (status != SQLITE_OK)
             return Error{ErrorCode::Io, "the file cannot be opened as a database", {}, m_where};
@@ -101,7 +102,8 @@ private:
         sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 0);
         sqlite3_progress_handler(
             opened, kInstructionsBetweenStops,
-            [](void *stop) { return static_cast<std::stop_token *>(stop)->stop_requested() ? 1 : 0; }, &m_stop);
+            [](void *stop) { return static_cast<std::stop_token *>(stop)->stop_requested() ? 1 : 0; },
+            &m_stop);
         return {};
     }
 
@@ -120,8 +122,8 @@ private:
         if (m_stop.stop_requested())
             return cancelled();
         if (status != SQLITE_DONE)
-            m_builder.remark(
-                std::string("a table is damaged (") + sqlite3_errmsg(m_database.get()) + ")", m_builder.eventCount());
+            m_builder.remark(std::string("a table is damaged (") + sqlite3_errmsg(m_database.get()) + ")",
+                m_builder.eventCount());
         return {};
     }
 
@@ -136,11 +138,13 @@ private:
             if (name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")
                 != std::string::npos)
                 return;
-            const bool isWanted = name.starts_with("CUPTI_ACTIVITY_KIND_") || name == "NVTX_EVENTS" || name == "StringIds";
+            const bool isWanted =
+                name.starts_with("CUPTI_ACTIVITY_KIND_") || name == "NVTX_EVENTS" || name == "StringIds";
             if (textAt(row, 1) == "table")
                 names.push_back(name);
             else if (isWanted)
-                m_builder.remark(name + " is a " + textAt(row, 1).substr(0, 16) + ", not a table, and is not read", 0);
+                m_builder.remark(
+                    name + " is a " + textAt(row, 1).substr(0, 16) + ", not a table, and is not read", 0);
         }));
         for (const std::string &name : names)
             TRY_VOID(forEachRow("SELECT name FROM pragma_table_info('" + name + "')", [&](sqlite3_stmt *row) {
@@ -154,7 +158,8 @@ private:
     static std::string textAt(sqlite3_stmt *row, int column)
     {
         const auto *text = reinterpret_cast<const char *>(sqlite3_column_text(row, column)); // bytes of UTF-8
-        return text ? std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(row, column))) : std::string();
+        return text ? std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(row, column)))
+                    : std::string();
     }
 
     /// "start, end" as far as the table has them, and the index of each; missing ones are NULL.
@@ -163,7 +168,8 @@ private:
         std::string list;
         const std::set<std::string> &has = m_tables.at(table);
         for (const std::string &column : wanted)
-            list += (list.empty() ? "" : ", ") + (has.count(column) > 0 ? "\"" + column + "\"" : std::string("NULL"));
+            list += (list.empty() ? "" : ", ")
+                + (has.count(column) > 0 ? "\"" + column + "\"" : std::string("NULL"));
         return list;
     }
 
@@ -172,8 +178,8 @@ private:
     {
         if (m_tables.count(table) == 0)
             return {};
-        return forEachRow("SELECT " + columnsOf(table, columns) + " FROM " + table + " LIMIT "
-                + std::to_string(m_mostRows),
+        return forEachRow(
+            "SELECT " + columnsOf(table, columns) + " FROM " + table + " LIMIT " + std::to_string(m_mostRows),
             work);
     }
 
@@ -188,12 +194,13 @@ private:
 
     Result<void> readCalls()
     {
-        TRY_VOID(forEachRowOf("CUPTI_ACTIVITY_KIND_RUNTIME", {"correlationId", "start"}, [&](sqlite3_stmt *row) {
-            const auto correlation = integerAt(row, 0);
-            const auto start = integerAt(row, 1);
-            if (correlation && start)
-                m_calls.emplace_back(*correlation, *start);
-        }));
+        TRY_VOID(
+            forEachRowOf("CUPTI_ACTIVITY_KIND_RUNTIME", {"correlationId", "start"}, [&](sqlite3_stmt *row) {
+                const auto correlation = integerAt(row, 0);
+                const auto start = integerAt(row, 1);
+                if (correlation && start)
+                    m_calls.emplace_back(*correlation, *start);
+            }));
         std::sort(m_calls.begin(), m_calls.end());
         return {};
     }
@@ -214,7 +221,8 @@ private:
         const auto end = integerAt(row, 1);
         if (!start || !end)
             m_builder.remark("start or end is no whole number", number);
-        else if (*start < -kMostTraceTime || *start > kMostTraceTime || *end < -kMostTraceTime || *end > kMostTraceTime)
+        else if (*start < -kMostTraceTime || *start > kMostTraceTime || *end < -kMostTraceTime
+            || *end > kMostTraceTime)
             m_builder.remark("the time is out of range", number);
         else {
             event.start = *start;
@@ -251,9 +259,10 @@ private:
                     event.link = m_builder.collective({});
                 }
                 event.name = m_builder.name(name);
-                event.lane = m_builder.lane((device.value_or(0) > 0 ? "device " + std::to_string(*device) + " " : "")
-                        + "stream " + std::to_string(*stream),
-                    false);
+                event.lane =
+                    m_builder.lane((device.value_or(0) > 0 ? "device " + std::to_string(*device) + " " : "")
+                            + "stream " + std::to_string(*stream),
+                        false);
                 const auto correlation = integerAt(row, 4);
                 const auto call = std::lower_bound(
                     m_calls.begin(), m_calls.end(), std::pair(correlation.value_or(-1), kNoTime));

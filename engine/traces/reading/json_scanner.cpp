@@ -65,9 +65,11 @@ std::size_t utf8LengthAt(std::string_view text, std::size_t at)
 {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned char lead = byte(at);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3
-        : lead >= 0xf0 && lead < 0xf5                                                                  ? 4
-                                                                                                       : 0;
+    const std::size_t length = lead < 0x80 ? 1
+        : lead >= 0xc2 && lead < 0xe0      ? 2
+        : lead >= 0xe0 && lead < 0xf0      ? 3
+        : lead >= 0xf0 && lead < 0xf5      ? 4
+                                           : 0;
     if (length == 0 || at + length > text.size())
         return 0;
     for (std::size_t i = 1; i < length; ++i)
@@ -301,7 +303,8 @@ bool JsonScanner::skipValue()
     if (has() && m_buffer[m_at] == '"') { // of any length
         ++m_at;
         m_expectsKey = false;
-        return passString() || (fail(ErrorCode::InvalidInput, "the text ends in the middle of a string"), false);
+        return passString()
+            || (fail(ErrorCode::InvalidInput, "the text ends in the middle of a string"), false);
     }
     const JsonToken token = next();
     if (token == JsonToken::End)

@@ -4,8 +4,8 @@
 #include "engine/traces/reading/trace_bytes.h"
 
 #include <cstdint>
-#include <string>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 

@@ -163,8 +163,8 @@ void KinetoAssembly::joinLaunches()
         if (each.correlation >= 0 && call != m_calls.end() && call->first == each.correlation
             && call->second <= event.start && call->second >= event.start - kMostTraceExtent)
             event.launch = call->second;
-        const auto record = isCommunication(event.kind) && each.external >= 0 ? records.find(each.external)
-                                                                             : records.end();
+        const auto record =
+            isCommunication(event.kind) && each.external >= 0 ? records.find(each.external) : records.end();
         if (record != records.end()) {
             event.link = record->second->event.link;
             if (record->second->event.kind != TraceKind::OtherCommunication)
@@ -197,9 +197,11 @@ void KinetoAssembly::describeHostCollectives()
 /// The outermost operators of each thread, which are what the program calls.
 void KinetoAssembly::keepHostOperators()
 {
-    std::stable_sort(m_operators.begin(), m_operators.end(), [](const HostOperator &a, const HostOperator &b) {
-        return std::tuple(a.event.start, -a.event.duration) < std::tuple(b.event.start, -b.event.duration);
-    });
+    std::stable_sort(
+        m_operators.begin(), m_operators.end(), [](const HostOperator &a, const HostOperator &b) {
+            return std::tuple(a.event.start, -a.event.duration)
+                < std::tuple(b.event.start, -b.event.duration);
+        });
     describeHostCollectives();
     std::vector<std::int64_t> ends(m_builder.trace().lanes.size(), kNoTime); // of the lane's last operator
     for (const HostOperator &each : m_operators) {

@@ -279,14 +279,14 @@ std::int64_t elementBytesOf(std::string_view dataType)
         std::int64_t bytes;
     };
     static constexpr std::array<Type, 17> kTypes{{{"Float", 4}, {"float", 4}, {"float32", 4}, {"Int", 4},
-        {"int", 4}, {"Double", 8}, {"double", 8}, {"Long", 8}, {"long int", 8}, {"long", 8},
-        {"BFloat16", 2}, {"c10::BFloat16", 2}, {"Half", 2}, {"c10::Half", 2}, {"Short", 2}, {"Byte", 1},
-        {"Bool", 1}}};
+        {"int", 4}, {"Double", 8}, {"double", 8}, {"Long", 8}, {"long int", 8}, {"long", 8}, {"BFloat16", 2},
+        {"c10::BFloat16", 2}, {"Half", 2}, {"c10::Half", 2}, {"Short", 2}, {"Byte", 1}, {"Bool", 1}}};
     for (const Type &type : kTypes)
         if (dataType == type.name)
             return type.bytes;
-    if (dataType.starts_with("Float8") || sameLetters(dataType, "char") || sameLetters(dataType, "unsigned char")
-        || sameLetters(dataType, "signed char") || dataType == "bool")
+    if (dataType.starts_with("Float8") || sameLetters(dataType, "char")
+        || sameLetters(dataType, "unsigned char") || sameLetters(dataType, "signed char")
+        || dataType == "bool")
         return 1;
     return 0;
 }

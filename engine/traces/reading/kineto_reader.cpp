@@ -73,8 +73,9 @@ private:
                     return;
                 m_hasEvents = true;
                 const JsonToken begin = m_scanner.next();
-                goesOn = begin == JsonToken::BeginArray ? readEvents()
-                                                        : begin != JsonToken::BeginObject || m_scanner.skipRest();
+                goesOn = begin == JsonToken::BeginArray
+                    ? readEvents()
+                    : begin != JsonToken::BeginObject || m_scanner.skipRest();
             } else if (key == "distributedInfo") {
                 goesOn = readDistributed();
             } else if (key == "baseTimeNanoseconds") {

@@ -44,8 +44,8 @@ std::string keyOf(const fs::path &path)
     const auto time = failure ? fs::file_time_type{} : fs::last_write_time(whole, failure);
     if (failure)
         return {};
-    return whole.string() + "\n" + std::to_string(size) + "\n" + std::to_string(time.time_since_epoch().count())
-        + "\n" + std::to_string(kReaderVersion);
+    return whole.string() + "\n" + std::to_string(size) + "\n"
+        + std::to_string(time.time_since_epoch().count()) + "\n" + std::to_string(kReaderVersion);
 }
 
 fs::path indexPath(const fs::path &cache, const std::string &key)
@@ -97,7 +97,8 @@ Result<std::vector<RankTrace>> rememberedTraceFile(
         std::error_code failure;
         fs::create_directories(options.cache, failure);
         // What can't be kept is read again the next time.
-        [[maybe_unused]] const auto written = writeFile(indexPath(options.cache, key), printTraceIndex(ranks, key));
+        [[maybe_unused]] const auto written =
+            writeFile(indexPath(options.cache, key), printTraceIndex(ranks, key));
     }
     return ranks;
 }
@@ -129,13 +130,15 @@ std::int32_t rankInName(const fs::path &path)
 {
     const std::string name = lowerCase(path.filename().string());
     const auto numberFrom = [&](std::size_t at) -> std::int32_t {
-        while (at < name.size() && !isDigit(name[at]) && std::string_view("-_.= ").find(name[at]) != std::string_view::npos)
+        while (at < name.size() && !isDigit(name[at])
+            && std::string_view("-_.= ").find(name[at]) != std::string_view::npos)
             ++at;
         std::size_t end = at;
         while (end < name.size() && isDigit(name[end]))
             ++end;
-        return end == at || end - at > 6 ? -1
-                                         : static_cast<std::int32_t>(wholeNumber(std::string_view(name).substr(at, end - at)));
+        return end == at || end - at > 6
+            ? -1
+            : static_cast<std::int32_t>(wholeNumber(std::string_view(name).substr(at, end - at)));
     };
     if (const std::size_t word = name.rfind("rank"); word != std::string::npos)
         if (const std::int32_t rank = numberFrom(word + 4); rank >= 0)
@@ -191,7 +194,8 @@ void numberRanks(Trace &trace, std::vector<RankTrace> found)
         } else if (taken.insert(rank.rank).second) {
             trace.ranks.push_back(std::move(rank));
         } else {
-            trace.remarks.push_back({rank.file, "another file is of rank " + std::to_string(rank.rank) + ", too", 1});
+            trace.remarks.push_back(
+                {rank.file, "another file is of rank " + std::to_string(rank.rank) + ", too", 1});
         }
     }
     // File names say numbers of ranks only if no two say the same.
@@ -199,9 +203,8 @@ void numberRanks(Trace &trace, std::vector<RankTrace> found)
     for (const RankTrace &rank : open)
         ++named[rankInName(rank.file)];
     const bool isNamed = named.count(-1) == 0
-        && std::all_of(named.begin(), named.end(), [&](const auto &each) {
-               return each.second == 1 && taken.count(each.first) == 0;
-           });
+        && std::all_of(named.begin(), named.end(),
+            [&](const auto &each) { return each.second == 1 && taken.count(each.first) == 0; });
     std::int32_t next = 0;
     for (RankTrace &rank : open) {
         while (taken.count(next) > 0)
@@ -251,13 +254,15 @@ Result<Trace> readTrace(
 
 Result<TraceFiles> traceFilesOf(const std::vector<fs::path> &paths)
 {
-    static constexpr std::array<std::string_view, 5> kEndings{".json", ".json.gz", ".sqlite", ".jsonl", ".gz"};
+    static constexpr std::array<std::string_view, 5> kEndings{
+        ".json", ".json.gz", ".sqlite", ".jsonl", ".gz"};
     TraceFiles files;
     for (const fs::path &path : paths) {
         std::error_code failure;
         if (!fs::is_directory(path, failure)) {
             if (!fs::exists(path, failure))
-                return Error{ErrorCode::NotFound, "there is no such file or folder", "check the path", path.string()};
+                return Error{
+                    ErrorCode::NotFound, "there is no such file or folder", "check the path", path.string()};
             files.named.push_back(path);
             continue;
         }
@@ -274,11 +279,13 @@ Result<TraceFiles> traceFilesOf(const std::vector<fs::path> &paths)
         }
         if (files.found.size() == before)
             return Error{ErrorCode::InvalidInput, "the folder has no traces",
-                "traces are files of torch.profiler (.json, .json.gz) or of Nsight Systems (.sqlite)", path.string()};
+                "traces are files of torch.profiler (.json, .json.gz) or of Nsight Systems (.sqlite)",
+                path.string()};
     }
     std::sort(files.found.begin(), files.found.end());
     if (files.named.size() + files.found.size() > kMostFiles)
-        return Error{ErrorCode::ResourceLimit, "there are more than 4,096 traces", "name some of them", "trace"};
+        return Error{
+            ErrorCode::ResourceLimit, "there are more than 4,096 traces", "name some of them", "trace"};
     return files;
 }
 

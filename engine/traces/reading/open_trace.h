@@ -20,7 +20,8 @@ struct TraceProgress {
 
 struct TraceOptions {
     /// Where what was read is kept for the next time; empty: nowhere.
-    std::filesystem::path cache = userCacheFolder().empty() ? std::filesystem::path{} : userCacheFolder() / "traces";
+    std::filesystem::path cache =
+        userCacheFolder().empty() ? std::filesystem::path{} : userCacheFolder() / "traces";
     std::int32_t threads = 2;
     std::function<void(const TraceProgress &)> onProgress{}; ///< From any thread, one at a time.
 };

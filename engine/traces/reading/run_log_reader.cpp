@@ -53,8 +53,7 @@ RankTrace traceOf(std::size_t device, std::size_t world, const std::string &wher
             builder.remark("the duration is negative", line);
             continue;
         }
-        event.link =
-            builder.instruction({span.step, span.segment, span.instruction, span.microBatch});
+        event.link = builder.instruction({span.step, span.segment, span.instruction, span.microBatch});
         builder.add(event, line);
     }
     builder.trace().rank = static_cast<std::int32_t>(device);
@@ -117,9 +116,8 @@ Result<std::vector<RankTrace>> readRunLog(
     std::vector<RankTrace> ranks;
     for (const auto &[device, spans] : newest.devices)
         ranks.push_back(traceOf(device, newest.devices.size(), where, spans));
-    if (ranks.empty() || std::all_of(ranks.begin(), ranks.end(), [](const RankTrace &rank) {
-            return rank.events.empty();
-        }))
+    if (ranks.empty()
+        || std::all_of(ranks.begin(), ranks.end(), [](const RankTrace &rank) { return rank.events.empty(); }))
         return Error{ErrorCode::InvalidInput, "the log of a run has no spans of instructions",
             "start train.py with --log-file FILE --spans", where};
     if (remark)

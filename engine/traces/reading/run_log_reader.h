@@ -5,8 +5,8 @@
 #include "engine/traces/trace.h"
 
 #include <stop_token>
-#include <string_view>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace planloom {
@@ -15,8 +15,8 @@ namespace planloom {
 /// --log-file FILE --spans` in an exported PyTorch program.
 bool isRunLog(std::string_view beginning);
 
-/// Reads when each instruction of a plan ran on each device, of the last step that the log has spans of. Ranks
-/// are devices. Lines that are none are remarked.
+/// Reads when each instruction of a plan ran on each device, of the last step that the log has spans of.
+/// Ranks are devices. Lines that are none are remarked.
 ///
 /// Safe for any bytes: memory is bounded by a multiple of their number.
 /// @return InvalidInput if it has no spans; ResourceLimit for lines beyond 256 MiB; Cancelled; Io

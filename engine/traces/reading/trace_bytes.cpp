@@ -11,7 +11,8 @@ namespace planloom {
 
 namespace {
 
-/// Traces pack to a twentieth or less rarely than that; what unpacks to more than this is made to fill memory.
+/// Traces pack to a twentieth or less rarely than that; what unpacks to more than this is made to fill
+/// memory.
 constexpr std::uint64_t kMostRatio = 200;
 constexpr std::uint64_t kFreeBytes = std::uint64_t{16} << 20; ///< That any file may unpack to.
 constexpr std::size_t kPackedBlock = std::size_t{256} << 10;
@@ -104,7 +105,8 @@ Result<std::size_t> TraceBytes::readPacked(std::span<char> into)
     state.unpacked += made;
     if (state.unpacked > kFreeBytes && state.unpacked / kMostRatio > m_source->size())
         return Error{ErrorCode::ResourceLimit,
-            "the file unpacks to more than " + std::to_string(kMostRatio) + " times its size, as no trace does",
+            "the file unpacks to more than " + std::to_string(kMostRatio)
+                + " times its size, as no trace does",
             "unpack it with gzip if it is to be trusted", m_where};
     return made;
 }

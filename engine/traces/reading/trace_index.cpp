@@ -198,7 +198,8 @@ bool isPossible(const RankTrace &rank)
             || (event.link != kNoLink && event.link >= links) || event.start > kMostTraceTime
             || event.start < -kMostTraceTime || event.duration < 0
             || event.duration > kMostTraceExtent - total
-            || (before && (before->lane > event.lane || (before->lane == event.lane && before->start > event.start)))
+            || (before
+                && (before->lane > event.lane || (before->lane == event.lane && before->start > event.start)))
             || event.start - rank.events.front().start > 2 * kMostTraceExtent
             || rank.events.front().start - event.start > 2 * kMostTraceExtent
             || (event.launch != kNoTime
