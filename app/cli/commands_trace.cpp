@@ -1,8 +1,12 @@
 #include "app/cli/commands.h"
+#include "app/cli/match_report.h"
+#include "app/cli/model.h"
 #include "app/cli/trace_report.h"
 
 #include "engine/base/files.h"
 #include "engine/base/words.h"
+#include "engine/lowering/program/expand_units.h"
+#include "engine/simulate/simulate.h"
 #include "engine/traces/reading/open_trace.h"
 #include "engine/traces/trace_perfetto.h"
 
@@ -73,6 +77,17 @@ Result<TraceDifference> differenceIn(const Arguments &arguments, const Trace &tr
     return differenceOf(ranksOf(trace), ranksOf(other));
 }
 
+/// Against the plan that ran, which is simulated for this.
+Result<MatchReport> matchIn(const Arguments &arguments, const Trace &trace, const TraceAnalysis &analysis)
+{
+    TRY(const ExecutionPlan folded, readPlan(arguments.text("plan")));
+    TRY(const Cluster cluster, clusterOf(arguments, folded));
+    const ExecutionPlan plan = expandUnits(folded);
+    TRY(const Timeline predicted, simulate(plan, cluster));
+    TRY(MatchedTrace matched, matchPlan(trace, analysis, plan, predicted));
+    return matchReport(plan, predicted, std::move(matched));
+}
+
 } // namespace
 
 Result<int> runTrace(const Arguments &arguments)
@@ -95,6 +110,13 @@ Result<int> runTrace(const Arguments &arguments)
             object["difference"] = differenceToJson(difference);
         else
             printDifference(difference);
+    }
+    if (arguments.has("plan")) {
+        TRY(const MatchReport report, matchIn(arguments, trace, *analysis));
+        if (arguments.has("json"))
+            object["plan"] = matchToJson(report);
+        else
+            printMatch(report);
     }
     if (arguments.has("csv"))
         TRY_VOID(writeFile(arguments.text("csv"), traceCsv(trace, *analysis)));

@@ -264,7 +264,7 @@ VerbSpec importVerb()
 
 std::vector<std::string> exportFormats()
 {
-    std::vector<std::string> formats{"perfetto", "torch"};
+    std::vector<std::string> formats{"perfetto", "torch", "chakra"};
     const std::vector<std::string> configs = configFormatNames();
     formats.insert(formats.end(), configs.begin(), configs.end());
     return formats;
@@ -274,11 +274,12 @@ VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
         {{"format", "FORMAT",
-             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; or "
-             "the config of a framework (megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
+             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; "
+             "chakra: a folder with an execution trace of every rank; or the config of a framework "
+             "(megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
              "nanotron, nnscaler): status 1 if that leaves rows out (default: perfetto)",
              exportFormats()},
-            {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
+            {"out", "FILE|FOLDER", "where to (default: standard output; of torch and chakra, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
         "planloom-cli export plan.json --format torch --out folder"};
@@ -290,7 +291,12 @@ VerbSpec traceVerb()
         "analyses a measured run by the traces of its ranks: compute, communication, idle time by reason, "
         "who "
         "comes last",
-        {{"with", "FILE|FOLDER", "another trace to compare with: differences by kind and by name"},
+        {{"plan", "PLAN",
+             "the plan that ran: every instruction's time beside what is predicted for it, and what only one "
+             "of "
+             "the two has"},
+            {"cluster", "C", "another cluster than the plan was made for", clusterNames()},
+            {"with", "FILE|FOLDER", "another trace to compare with: differences by kind and by name"},
             {"ranks", "A,B", "compares these two ranks"},
             {"quick", "", "a first picture, of a sample of the events: seconds for gigabytes"},
             {"csv", "FILE", "write what each rank's time goes into"},

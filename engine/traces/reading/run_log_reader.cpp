@@ -13,7 +13,7 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{256} << 10;
+constexpr std::size_t kLogBlock = std::size_t{256} << 10;
 constexpr std::size_t kMostLine = std::size_t{256} << 20;
 constexpr std::size_t kMostDevices = 65'536;
 
@@ -77,7 +77,7 @@ Result<std::vector<RankTrace>> readRunLog(
 {
     NewestSpans newest;
     std::string rest;
-    std::vector<char> block(kBlock);
+    std::vector<char> block(kLogBlock);
     std::uint64_t line = 0;
     std::optional<TraceRemark> remark;
     const auto take = [&](std::string_view text) {
