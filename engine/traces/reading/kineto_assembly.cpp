@@ -39,8 +39,8 @@ std::int32_t rankOf(std::int64_t number)
 
 bool isCommunicationName(std::string_view name)
 {
-    static constexpr std::array<std::string_view, 5> kLibraries{
-        "nccldevkernel", "ncclkernel", "deep_ep::", "nvshmem", "mscclpp"};
+    static constexpr std::array<std::string_view, 6> kLibraries{
+        "nccldevkernel", "ncclkernel", "ep::internode::", "ep::intranode::", "nvshmem", "mscclpp"};
     if (isBackendWork(name) || sameLetters(name.substr(0, 4), "nccl"))
         return true;
     const std::string letters = lowerCase(name.substr(0, 128));
