@@ -43,8 +43,10 @@ public:
         , m_joined(joined)
     {
         for (const JoinedCollective &each : joined.collectives)
-            if (endsTogether(each.kind) && each.end - each.begin > 1)
-                m_used.push_back(&each);
+            if (each.end - each.begin > 1 && (endsTogether(each.kind) || each.kind == TraceKind::Send))
+                (endsTogether(each.kind) ? m_used : m_messages).push_back(&each);
+        if (m_used.empty())
+            std::swap(m_used, m_messages);
         m_made.offset.assign(trace.ranks.size(), 0);
         m_made.evidence.assign(trace.ranks.size(), 0);
     }
@@ -68,11 +70,12 @@ private:
         return m_trace.ranks[member.rank].events[member.event].end() + m_made.offset[member.rank];
     }
 
-    /// From rank to rank along shared collectives.
-    void estimate()
+    /// Of each rank the others that it shares some of these with, and by how much their ends are apart.
+    using Neighbours = std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>>;
+    Neighbours neighboursBy(const std::vector<const JoinedCollective *> &shared) const
     {
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> differences;
-        for (const JoinedCollective *each : m_used) {
+        for (const JoinedCollective *each : shared) {
             const JoinedMember &first = m_joined.members[each->begin];
             for (std::uint32_t i = each->begin + 1; i < each->end; ++i) {
                 const JoinedMember &other = m_joined.members[i];
@@ -81,27 +84,45 @@ private:
                     list.push_back(endOf(first) - endOf(other));
             }
         }
-        std::vector<std::vector<std::pair<std::uint32_t, std::int64_t>>> neighbours(m_trace.ranks.size());
+        Neighbours neighbours(m_trace.ranks.size());
         for (auto &[pair, list] : differences) {
             const std::int64_t difference = medianOf(list);
             neighbours[pair.first].emplace_back(pair.second, difference);
             neighbours[pair.second].emplace_back(pair.first, -difference);
         }
+        return neighbours;
+    }
+
+    /// From rank to rank along shared collectives; where these end, along messages, whose two ends are
+    /// together as well, but less so.
+    void estimate()
+    {
+        const Neighbours neighbours = neighboursBy(m_used);
+        const Neighbours byMessages = neighboursBy(m_messages);
         std::vector<bool> known(m_trace.ranks.size(), false);
+        std::queue<std::uint32_t> open;
+        std::queue<std::uint32_t> later; // whose messages have not been looked at
+        const auto go = [&](std::uint32_t rank, const Neighbours &along) {
+            for (const auto &[other, difference] : along[rank])
+                if (!known[other]) {
+                    known[other] = true;
+                    m_made.offset[other] = moved(m_made.offset[rank], difference);
+                    open.push(other);
+                }
+        };
         for (std::uint32_t root = 0; root < known.size(); ++root) {
             if (known[root])
                 continue;
             known[root] = true;
-            std::queue<std::uint32_t> open({root});
-            while (!open.empty()) {
-                const std::uint32_t rank = open.front();
-                open.pop();
-                for (const auto &[other, difference] : neighbours[rank])
-                    if (!known[other]) {
-                        known[other] = true;
-                        m_made.offset[other] = moved(m_made.offset[rank], difference);
-                        open.push(other);
-                    }
+            open.push(root);
+            while (!open.empty() || !later.empty()) {
+                const bool isFirst = !open.empty();
+                std::queue<std::uint32_t> &from = isFirst ? open : later;
+                const std::uint32_t rank = from.front();
+                from.pop();
+                if (isFirst)
+                    later.push(rank);
+                go(rank, isFirst ? neighbours : byMessages);
             }
         }
     }
@@ -163,7 +184,8 @@ private:
 
     const Trace &m_trace;
     const JoinedCollectives &m_joined;
-    std::vector<const JoinedCollective *> m_used{};
+    std::vector<const JoinedCollective *> m_used{}; ///< Whose members end together.
+    std::vector<const JoinedCollective *> m_messages{};
     ClockAlignment m_made{};
 };
 

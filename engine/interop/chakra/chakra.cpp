@@ -137,6 +137,7 @@ public:
         : m_plan(plan)
         , m_timeline(timeline)
         , m_dependencies(dependencies)
+        , m_ids(timeline.spans.size(), 0)
     {
     }
 
@@ -148,7 +149,10 @@ public:
             metadata.text(1, kSchemaVersion);
             metadata.appendTo(trace);
         }
-        // Every node behind those that it waits for.
+        // Every node behind those that it waits for, and numbered so.
+        std::vector<std::uint64_t> next(traces.size(), 0);
+        for (const std::int32_t span : m_dependencies.order)
+            m_ids[at(span)] = next[static_cast<std::size_t>(m_timeline.spans.device[at(span)])]++;
         for (const std::int32_t span : m_dependencies.order)
             nodeOf(span).appendTo(traces[static_cast<std::size_t>(m_timeline.spans.device[at(span)])]);
         return traces;
@@ -156,11 +160,7 @@ public:
 
 private:
     /// Number of a span among those of its device.
-    std::uint64_t idOf(std::int32_t span) const
-    {
-        const auto device = static_cast<std::size_t>(m_timeline.spans.device[at(span)]);
-        return at(span) - m_timeline.deviceBegin[device];
-    }
+    std::uint64_t idOf(std::int32_t span) const { return m_ids[at(span)]; }
 
     const Instruction &instructionOf(std::int32_t span) const
     {
@@ -226,6 +226,7 @@ private:
     const ExecutionPlan &m_plan;
     const Timeline &m_timeline;
     const TimelineDependencies &m_dependencies;
+    std::vector<std::uint64_t> m_ids; ///< By span.
 };
 
 } // namespace

@@ -141,11 +141,12 @@ JsonToken JsonScanner::fail(ErrorCode code, std::string message)
     return JsonToken::End;
 }
 
-/// Makes room and reads on; letters from `keepFrom` on stay, at the front.
-bool JsonScanner::fill(std::size_t keepFrom)
+/// Makes room and reads on. Letters from `kept` on stay, at the front, where `kept` then is.
+bool JsonScanner::fill(std::size_t &kept)
 {
     if (m_hasEnded)
         return false;
+    const std::size_t keepFrom = std::exchange(kept, 0);
     std::memmove(m_buffer.data(), m_buffer.data() + keepFrom, m_end - keepFrom);
     m_passed += keepFrom;
     m_at -= keepFrom;
@@ -166,6 +167,13 @@ bool JsonScanner::fill(std::size_t keepFrom)
     return *count > 0;
 }
 
+/// Reads on behind the next letter.
+bool JsonScanner::readOn()
+{
+    std::size_t kept = m_at;
+    return fill(kept);
+}
+
 JsonToken JsonScanner::readString(bool isKey)
 {
     std::size_t from = m_at; // of the letters behind the quote
@@ -178,7 +186,6 @@ JsonToken JsonScanner::readString(bool isKey)
                 return fail(ErrorCode::ResourceLimit, "a string has more than 4 MiB");
             if (!fill(from))
                 return fail(ErrorCode::InvalidInput, "the text ends in the middle of a string");
-            from = 0;
             continue;
         }
         m_at = static_cast<std::size_t>(static_cast<const char *>(quote) - m_buffer.data());
@@ -204,7 +211,7 @@ JsonToken JsonScanner::next()
         }
         if (m_at < m_end)
             break;
-        if (!fill(m_at)) {
+        if (!has()) {
             if (!m_open.empty() && !m_failure)
                 return fail(ErrorCode::InvalidInput, "the text ends in the middle");
             return JsonToken::End;
@@ -244,7 +251,6 @@ JsonToken JsonScanner::next()
             return fail(ErrorCode::InvalidInput, "a number has more than 1,024 digits");
         if (!fill(from))
             break;
-        from = 0;
     }
     m_textBegin = from;
     m_textEnd = m_at;
@@ -330,7 +336,7 @@ bool JsonScanner::findObject(std::string_view key)
         m_at = static_cast<std::size_t>(static_cast<const char *>(brace) - m_buffer.data());
         constexpr std::size_t kAhead = 256; // spaces and the key
         if (m_end - m_at < kAhead)
-            fill(m_at);
+            readOn();
         std::size_t at = m_at + 1;
         while (at < m_end && (isSeparator(m_buffer[at]) || m_buffer[at] == '"'))
             ++at;

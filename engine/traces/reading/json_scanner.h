@@ -58,8 +58,9 @@ public:
     const Error *failure() const { return m_failure ? &*m_failure : nullptr; }
 
 private:
-    bool fill(std::size_t keepFrom);
-    bool has() { return m_at < m_end || fill(m_at); }
+    bool fill(std::size_t &kept);
+    bool readOn();
+    bool has() { return m_at < m_end || readOn(); }
     JsonToken fail(ErrorCode code, std::string message);
     JsonToken readString(bool isKey);
     bool passString();

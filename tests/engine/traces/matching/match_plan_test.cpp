@@ -32,7 +32,8 @@ TraceKind kindOf(InstructionKind kind)
 }
 
 /// One event for each span of `predicted`.
-RankTrace rankOf(const ExecutionPlan &plan, const Timeline &predicted, std::size_t device, const TraceShape &shape)
+RankTrace rankOf(
+    const ExecutionPlan &plan, const Timeline &predicted, std::size_t device, const TraceShape &shape)
 {
     RankTraceBuilder builder("rank" + std::to_string(device) + ".json");
     builder.trace().rank = static_cast<std::int32_t>(device);
@@ -53,13 +54,15 @@ RankTrace rankOf(const ExecutionPlan &plan, const Timeline &predicted, std::size
         const Instruction &instruction = plan.devices[device]
                                              .segments[static_cast<std::size_t>(spans.segment[row])]
                                              .instructions[static_cast<std::size_t>(spans.instruction[row])];
-        TraceEvent event{.start = spans.start[row] * shape.factor + shift, .duration = spans.duration[row] * shape.factor};
+        TraceEvent event{
+            .start = spans.start[row] * shape.factor + shift, .duration = spans.duration[row] * shape.factor};
         event.lane = builder.lane(nameOf(spans.queue[row]), false);
         event.name = builder.name("gemm");
         event.kind = kindOf(instruction.kind);
         if (shape.isExact) {
             event.kind = TraceKind::Instruction;
-            event.link = builder.instruction({0, spans.segment[row], spans.instruction[row], spans.microBatch[row]});
+            event.link =
+                builder.instruction({0, spans.segment[row], spans.instruction[row], spans.microBatch[row]});
         } else if (isCommunication(event.kind)) {
             if (std::exchange(drops, false))
                 continue;
@@ -156,7 +159,7 @@ TEST(MatchPlan, ASlowerRunWithClocksApartIsOffByTheFactor)
     expectAllMatched(matched);
     for (const SpanError &kind : spanErrors(given.plan, given.predicted, matched.measured).kinds) {
         SCOPED_TRACE(kind.what);
-        EXPECT_NEAR(kind.measured, 3 * kind.predicted, 1e-9 * static_cast<double>(kind.count));
+        EXPECT_NEAR(kind.measured, 3 * kind.predicted, 5e-9 * static_cast<double>(kind.count));
     }
     EXPECT_NEAR(static_cast<double>(matched.measured.step.count()),
         3.0 * static_cast<double>(given.predicted.step.count()), 2e4)
