@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <string>
 #include <utility>
 
 namespace planloom {
@@ -59,6 +60,7 @@ public:
         estimate();
         for (int round = 0; round < kRounds; ++round)
             refine();
+        shareClocks();
         m_made.residual = residual();
         settle(before);
         return std::move(m_made);
@@ -150,6 +152,21 @@ private:
             m_made.evidence[r] = static_cast<std::int64_t>(away[r].size());
             if (!away[r].empty())
                 m_made.offset[r] = moved(m_made.offset[r], medianOf(away[r]));
+        }
+    }
+
+    /// Ranks of one machine have one clock: what they differ by are ends, not clocks.
+    void shareClocks()
+    {
+        std::map<std::string, std::vector<std::int64_t>> hosts;
+        for (std::size_t r = 0; r < m_trace.ranks.size(); ++r)
+            hosts[m_trace.ranks[r].host].push_back(m_made.offset[r]);
+        hosts.erase("");
+        for (auto &[host, offsets] : hosts) {
+            const std::int64_t shared = medianOf(offsets);
+            for (std::size_t r = 0; r < m_trace.ranks.size(); ++r)
+                if (m_trace.ranks[r].host == host)
+                    m_made.offset[r] = shared;
         }
     }
 

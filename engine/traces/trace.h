@@ -119,6 +119,7 @@ struct RankTrace {
     bool isSample = false; ///< Only a part of its events: a first picture (open_trace.h).
     bool isOnHost = false; ///< It has no device: what it computes are operators on the host.
     std::string file{}; ///< That it was read from.
+    std::string host{}; ///< The machine, whose ranks share a clock; empty if the trace does not say.
     std::vector<TraceEvent> events{}; ///< By lane, then by start; of one start the longer first.
     std::vector<std::size_t> laneBegin{}; ///< Of each lane its first event; one more entry at the end.
     std::vector<TraceLane> lanes{};

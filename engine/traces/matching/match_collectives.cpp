@@ -142,6 +142,20 @@ CommunicationPairs matchCommunication(
     for (const auto &[members, both] : byMembers)
         if (!both.second.empty())
             matchMembers(both.first, both.second, made);
+    // What is of unknown members fits whatever is left, in the order of all.
+    std::set<std::int64_t> taken;
+    for (const auto &[p, t] : made)
+        taken.insert(p);
+    Steps left;
+    for (const CommunicationStep &step : plan)
+        if (taken.count(step.id) == 0)
+            left.push_back(&step);
+    Steps unknown;
+    for (const CommunicationStep &step : trace)
+        if (step.members.empty())
+            unknown.push_back(&step);
+    if (!left.empty() && !unknown.empty())
+        add(made, left, unknown, bestPairs(left, unknown).second);
     return made;
 }
 

@@ -12,7 +12,9 @@ namespace planloom {
 /// A communication of a plan's device in its order, or of a trace's rank.
 struct CommunicationStep {
     TraceKind kind{};
-    std::vector<std::int32_t> members{}; ///< Ascending; of a message sender and receiver.
+    /// Ascending; of a message sender and receiver. Empty where a trace does not say: it may be of any
+    /// members.
+    std::vector<std::int32_t> members{};
     std::int64_t stream = 0; ///< Queue, or process group: what is in order among itself.
     std::int64_t bytes = -1; ///< -1 if unknown.
     std::int64_t id = 0; ///< The caller's.

@@ -237,16 +237,13 @@ private:
                 const TraceCollective &collective = rank.collectives[event.link];
                 step.bytes = std::max(collective.inBytes, collective.outBytes);
                 step.stream = collective.group;
-                if (event.kind == TraceKind::Send || event.kind == TraceKind::Recv)
-                    step.members = {collective.source < 0 ? rank.rank : collective.source,
-                        collective.target < 0 ? rank.rank : collective.target};
-                else if (collective.group != kNoLink)
+                if (event.kind == TraceKind::Send || event.kind == TraceKind::Recv) {
+                    if (collective.source >= 0 || collective.target >= 0)
+                        step.members = {collective.source < 0 ? rank.rank : collective.source,
+                            collective.target < 0 ? rank.rank : collective.target};
+                } else if (collective.group != kNoLink)
                     step.members = rank.groups[collective.group].ranks;
             }
-            if (step.members.empty()) // of whom, the trace does not say: of all
-                for (std::int32_t member = 0; member < static_cast<std::int32_t>(m_plan.devices.size());
-                     ++member)
-                    step.members.push_back(member);
             if (event.kind != TraceKind::Send && event.kind != TraceKind::Recv)
                 std::sort(step.members.begin(), step.members.end());
             steps.push_back(std::move(step));

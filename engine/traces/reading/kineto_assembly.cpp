@@ -223,6 +223,30 @@ void KinetoAssembly::keepHostOperators()
     }
 }
 
+void KinetoAssembly::addKnownGroup(const TraceGroup &group)
+{
+    constexpr std::size_t kMostGroups = 65'536;
+    if (m_groups.size() < kMostGroups && !group.ranks.empty())
+        m_groups.push_back(group);
+}
+
+void KinetoAssembly::completeGroups()
+{
+    RankTrace &trace = m_builder.trace();
+    std::map<std::string, const TraceGroup *> known;
+    for (const TraceGroup &group : m_groups)
+        known.emplace(group.name, &group);
+    for (TraceGroup &group : trace.groups)
+        if (const auto found = known.find(group.name); group.ranks.empty() && found != known.end())
+            group = *found->second;
+    if (m_groups.size() != 1)
+        return;
+    const std::uint32_t only = m_builder.group(m_groups.front());
+    for (TraceCollective &collective : trace.collectives)
+        if (collective.group == kNoLink)
+            collective.group = only;
+}
+
 RankTrace KinetoAssembly::finish() &&
 {
     RankTrace &trace = m_builder.trace();
@@ -231,6 +255,7 @@ RankTrace KinetoAssembly::finish() &&
         keepHostOperators();
     else
         joinLaunches();
+    completeGroups();
     if (m_base > 0 && m_base <= kMostTraceTime)
         for (TraceEvent &event : trace.events)
             if (event.start <= kMostTraceTime - m_base) {

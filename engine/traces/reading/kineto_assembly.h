@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace planloom {
@@ -21,6 +22,10 @@ public:
     /// @param place  byte of the file
     void take(const KinetoEvent &event, std::uint64_t place);
     void setRank(std::int64_t rank, std::int64_t world);
+    void setHost(std::string host) { m_builder.trace().host = std::move(host); }
+    /// A process group of the run: completes what events say of it, and is that of those which say none where
+    /// the run has no other.
+    void addKnownGroup(const TraceGroup &group);
     /// Nanoseconds that all times are after.
     void setBase(std::int64_t base) { m_base = base; }
     RankTraceBuilder &builder() { return m_builder; }
@@ -49,11 +54,13 @@ private:
     void joinLaunches();
     void keepHostOperators();
     void describeHostCollectives();
+    void completeGroups();
 
     RankTraceBuilder m_builder;
     std::vector<HostOperator> m_operators;
     std::vector<Waiting> m_waiting;
     std::vector<std::pair<std::int64_t, std::int64_t>> m_calls; ///< Correlation and start of runtime calls.
+    std::vector<TraceGroup> m_groups; ///< Of the run.
     std::int64_t m_base = 0;
 };
 

@@ -58,35 +58,6 @@ bool readNumber(JsonScanner &scanner, std::int64_t &number, std::string &text)
     return true;
 }
 
-/// The ranks of a group, which are a text, or an array of numbers.
-bool readRanks(JsonScanner &scanner, std::vector<std::int32_t> &ranks)
-{
-    const JsonToken first = scanner.next();
-    if (first == JsonToken::String) {
-        ranks = ranksIn(scanner.text());
-        return true;
-    }
-    if (first != JsonToken::BeginArray)
-        return first == JsonToken::BeginObject ? scanner.skipRest() : first != JsonToken::End;
-    std::string list = "[";
-    for (;;) {
-        const JsonToken token = scanner.next();
-        if (token == JsonToken::EndArray)
-            break;
-        if (token == JsonToken::End)
-            return false;
-        if (token == JsonToken::BeginObject || token == JsonToken::BeginArray) {
-            if (!scanner.skipRest())
-                return false;
-        } else if (list.size() < (1U << 20)) {
-            list += std::string(scanner.text().substr(0, 16)) + ",";
-        }
-    }
-    list += "]";
-    ranks = ranksIn(list);
-    return true;
-}
-
 /// Reads the value of `key` among the arguments of an event.
 bool readArgument(JsonScanner &scanner, std::string_view key, KinetoEvent &event, std::string &text)
 {
@@ -111,7 +82,7 @@ bool readArgument(JsonScanner &scanner, std::string_view key, KinetoEvent &event
     if (key == "Process Group Description")
         return readText(scanner, event.group.description);
     if (key == "Process Group Ranks")
-        return readRanks(scanner, event.group.ranks);
+        return readGroupRanks(scanner, event.group.ranks);
     if (key == "Group size") {
         std::int64_t size = 0;
         if (!readNumber(scanner, size, text))
@@ -167,6 +138,34 @@ bool readField(JsonScanner &scanner, std::string_view key, KinetoEvent &event, s
 }
 
 } // namespace
+
+bool readGroupRanks(JsonScanner &scanner, std::vector<std::int32_t> &ranks)
+{
+    const JsonToken first = scanner.next();
+    if (first == JsonToken::String) {
+        ranks = ranksIn(scanner.text());
+        return true;
+    }
+    if (first != JsonToken::BeginArray)
+        return first == JsonToken::BeginObject ? scanner.skipRest() : first != JsonToken::End;
+    std::string list = "[";
+    for (;;) {
+        const JsonToken token = scanner.next();
+        if (token == JsonToken::EndArray)
+            break;
+        if (token == JsonToken::End)
+            return false;
+        if (token == JsonToken::BeginObject || token == JsonToken::BeginArray) {
+            if (!scanner.skipRest())
+                return false;
+        } else if (list.size() < (1U << 20)) {
+            list += std::string(scanner.text().substr(0, 16)) + ",";
+        }
+    }
+    list += "]";
+    ranks = ranksIn(list);
+    return true;
+}
 
 void KinetoEvent::clear()
 {

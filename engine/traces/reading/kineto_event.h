@@ -50,6 +50,10 @@ struct KinetoEvent {
 /// @return false where the text ends before the object does
 bool readKinetoEvent(JsonScanner &scanner, KinetoEvent &event);
 
+/// Reads the ranks of a group, which are a text, or an array of numbers; none for anything else.
+/// @return false where the text ends before they do
+bool readGroupRanks(JsonScanner &scanner, std::vector<std::int32_t> &ranks);
+
 /// "1740461679479712.125" microseconds as nanoseconds; kNoTime for what is no number.
 /// @param isOutOfRange  set where 64 bits don't hold it
 std::int64_t nanosecondsOf(std::string_view microseconds, bool &isOutOfRange);

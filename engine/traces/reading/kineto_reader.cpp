@@ -78,6 +78,9 @@ private:
                     : begin != JsonToken::BeginObject || m_scanner.skipRest();
             } else if (key == "distributedInfo") {
                 goesOn = readDistributed();
+            } else if (key == "host_name") {
+                if (m_scanner.next() == JsonToken::String)
+                    m_assembly.setHost(unescapedJson(m_scanner.text().substr(0, 256)));
             } else if (key == "baseTimeNanoseconds") {
                 if (m_scanner.next() == JsonToken::Number)
                     m_assembly.setBase(wholeNumber(m_scanner.text()));
@@ -89,30 +92,70 @@ private:
         }
     }
 
-    bool readDistributed()
+    /// Calls `read` for each member of the object that has begun.
+    template<typename Read> bool forEachMember(const Read &read)
     {
-        if (m_scanner.next() != JsonToken::BeginObject)
-            return true;
-        std::int64_t rank = -1;
-        std::int64_t world = 0;
         for (;;) {
             const JsonToken token = m_scanner.next();
             if (token != JsonToken::Key)
-                break;
+                return token == JsonToken::EndObject || (token != JsonToken::End && m_scanner.skipRest());
             const std::string key(m_scanner.text().substr(0, 32));
-            if (key != "rank" && key != "world_size") {
-                if (!m_scanner.skipValue())
-                    return false;
-                continue;
-            }
-            const JsonToken value = m_scanner.next();
-            if (value == JsonToken::Number)
-                (key == "rank" ? rank : world) = wholeNumber(m_scanner.text());
-            else if (value == JsonToken::BeginObject || value == JsonToken::BeginArray)
-                m_scanner.skipRest();
+            if (!read(key))
+                return false;
         }
+    }
+
+    /// The number that comes next; -1 for anything else.
+    bool readNumber(std::int64_t &number)
+    {
+        const JsonToken value = m_scanner.next();
+        number = value == JsonToken::Number ? wholeNumber(m_scanner.text()) : -1;
+        if (value == JsonToken::BeginObject || value == JsonToken::BeginArray)
+            return m_scanner.skipRest();
+        return value != JsonToken::End;
+    }
+
+    bool readDistributed()
+    {
+        if (m_scanner.next() != JsonToken::BeginObject)
+            return m_scanner.failure() == nullptr;
+        std::int64_t rank = -1;
+        std::int64_t world = 0;
+        const bool hasEnded = forEachMember([&](const std::string &key) {
+            if (key == "rank" || key == "world_size")
+                return readNumber(key == "rank" ? rank : world);
+            return key == "pg_config" ? readGroups() : m_scanner.skipValue();
+        });
         m_assembly.setRank(rank, world);
-        return m_scanner.failure() == nullptr;
+        return hasEnded;
+    }
+
+    /// The process groups of the run, as far as this rank is in them.
+    bool readGroups()
+    {
+        const JsonToken begin = m_scanner.next();
+        if (begin != JsonToken::BeginArray)
+            return begin == JsonToken::BeginObject ? m_scanner.skipRest() : begin != JsonToken::End;
+        for (;;) {
+            const JsonToken token = m_scanner.next();
+            if (token != JsonToken::BeginObject)
+                return token == JsonToken::EndArray || (token != JsonToken::End && m_scanner.skipRest());
+            TraceGroup group;
+            const bool hasEnded = forEachMember([&](const std::string &key) {
+                if (key == "ranks")
+                    return readGroupRanks(m_scanner, group.ranks);
+                if (key != "pg_name" && key != "pg_desc")
+                    return m_scanner.skipValue();
+                if (m_scanner.next() == JsonToken::String)
+                    (key == "pg_name" ? group.name : group.description) =
+                        unescapedJson(m_scanner.text().substr(0, 256));
+                return true;
+            });
+            if (!hasEnded)
+                return false;
+            group.size = static_cast<std::int32_t>(group.ranks.size());
+            m_assembly.addKnownGroup(group);
+        }
     }
 
     bool readEvents()

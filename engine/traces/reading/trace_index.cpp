@@ -13,7 +13,7 @@ namespace planloom {
 
 namespace {
 
-constexpr std::string_view kMagic = "PLTRACE\2"; ///< Its last byte is the version of the format.
+constexpr std::string_view kMagic = "PLTRACE\3"; ///< Its last byte is the version of the format.
 
 // An index is read on the machine that wrote it, so numbers are written as they lie in memory.
 class IndexWriter
@@ -117,6 +117,7 @@ void writeRank(IndexWriter &writer, const RankTrace &rank)
     writer.plain(rank.world);
     writer.plain(static_cast<std::uint8_t>(rank.isOnHost));
     writer.text(rank.file);
+    writer.text(rank.host);
     writer.plainList(rank.events);
     writer.list(rank.lanes, [&](const TraceLane &lane) {
         writer.text(lane.name);
@@ -145,6 +146,7 @@ RankTrace readRank(IndexReader &reader)
     rank.world = reader.plain<std::int32_t>();
     rank.isOnHost = reader.plain<std::uint8_t>() != 0;
     rank.file = reader.text();
+    rank.host = reader.text();
     rank.events = reader.plainList<TraceEvent>();
     rank.lanes = reader.list([&] {
         std::string name = reader.text();

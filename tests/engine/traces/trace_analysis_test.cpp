@@ -1,5 +1,6 @@
 #include "engine/traces/trace_analysis.h"
 
+#include "engine/traces/trace_cells.h"
 #include "engine/traces/trace_difference.h"
 #include "engine/traces/trace_perfetto.h"
 #include "tests/engine/traces/traces_for_tests.h"
@@ -197,6 +198,31 @@ TEST(TracePerfetto, HasAllRanksOnOneClock)
     EXPECT_EQ(starts[0], starts[1]) << "both compute from the same moments on";
     EXPECT_EQ(starts[0].size(), 10U);
     EXPECT_EQ(starts[0].front(), 0);
+}
+
+TEST(TraceCells, AreNoMoreThanPixelsAndCoverWhatRuns)
+{
+    RankMaker maker(0);
+    for (int i = 0; i < 10'000; ++i)
+        maker.compute(i * 10, i == 5000 ? 9 : 4);
+    const RankTrace rank = maker.make();
+    const auto cells = cellsOf(rank, 0, 0, 1'000'000, 100); // a hundred events each
+    ASSERT_EQ(cells.size(), 100U);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        EXPECT_EQ(cells[i].left, static_cast<float>(i));
+        EXPECT_TRUE(cells[i].isRun);
+    }
+    const auto close = cellsOf(rank, 0, 50'000'000 - 2000, 1000, 30); // 50 ms on, a pixel a microsecond
+    ASSERT_EQ(close.size(), 3U);
+    EXPECT_EQ(close[0], (TraceCell{2, 11, 5000, false}));
+    EXPECT_EQ(close[1], (TraceCell{12, 16, 5001, false}));
+    EXPECT_EQ(close[2], (TraceCell{22, 26, 5002, false}));
+    const auto inside = cellsOf(rank, 0, 50'000'000 + 3000, 1000, 5);
+    ASSERT_EQ(inside.size(), 1U) << "it began before";
+    EXPECT_EQ(inside[0], (TraceCell{0, 5, 5000, false}));
+    EXPECT_EQ(eventAt(rank, 0, 50'000'000), std::optional<std::uint32_t>(5000));
+    EXPECT_EQ(eventAt(rank, 0, 50'009'000), std::nullopt);
+    EXPECT_TRUE(cellsOf(rank, 0, 200'000'000, 1000, 30).empty());
 }
 
 TEST(Trace, KnowsNamesInAllSpellings)
