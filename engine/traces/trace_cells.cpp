@@ -15,8 +15,8 @@ std::size_t firstFrom(const RankTrace &rank, std::size_t from, std::size_t to, d
 {
     const auto begin = rank.events.begin();
     return static_cast<std::size_t>(
-        std::lower_bound(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to), time,
-            [](const TraceEvent &event, double at) { return static_cast<double>(event.start) < at; })
+        std::lower_bound(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to),
+            time, [](const TraceEvent &event, double at) { return static_cast<double>(event.start) < at; })
         - begin);
 }
 
@@ -42,8 +42,9 @@ std::vector<TraceCell> cellsOf(
             break;
         const double right = pixelOf(event.end());
         if (right - left >= 1) {
-            cells.push_back({static_cast<float>(left), static_cast<float>(std::min(right, static_cast<double>(width))),
-                static_cast<std::uint32_t>(i), false});
+            cells.push_back(
+                {static_cast<float>(left), static_cast<float>(std::min(right, static_cast<double>(width))),
+                    static_cast<std::uint32_t>(i), false});
             ++i;
             continue;
         }
@@ -56,8 +57,10 @@ std::vector<TraceCell> cellsOf(
         for (std::size_t k = i; k < next; k += stride)
             if (rank.events[k].duration > rank.events[longest].duration)
                 longest = k;
-        const double end = std::max(pixel + 1, std::min(pixelOf(rank.events[longest].end()), static_cast<double>(width)));
-        cells.push_back({static_cast<float>(pixel), static_cast<float>(end), static_cast<std::uint32_t>(longest), next - i > 1});
+        const double end =
+            std::max(pixel + 1, std::min(pixelOf(rank.events[longest].end()), static_cast<double>(width)));
+        cells.push_back({static_cast<float>(pixel), static_cast<float>(end),
+            static_cast<std::uint32_t>(longest), next - i > 1});
         i = next;
     }
     return cells;

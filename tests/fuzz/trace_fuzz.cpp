@@ -1,5 +1,5 @@
-// Any bytes are refused with a place, or read as a trace whose events all are within bounds; what was read comes back
-// from its index, and can be analysed.
+// Any bytes are refused with a place, or read as a trace whose events all are within bounds; what was read
+// comes back from its index, and can be analysed.
 
 #include "engine/traces/reading/kineto_reader.h"
 #include "engine/traces/reading/run_log_reader.h"

@@ -536,6 +536,9 @@ void MainWindow::takeDrop(const Dropped &dropped)
             {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}},
             true});
         return;
+    case DropKind::Trace:
+        openTrace({dropped.path});
+        return;
     case DropKind::Model:
     case DropKind::Session:
         break;

@@ -175,6 +175,8 @@ private:
         std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, const PlannedStep *> known;
         for (const PlannedStep &step : planned)
             known[{step.span.segment, step.span.instruction, step.span.microBatch}] = &step;
+        std::map<const PlannedStep *, std::size_t> taken; // index of its span
+        std::vector<LiveSpan> &spans = m_made.spans[static_cast<std::size_t>(rank.rank)];
         for (const TraceEvent &event : rank.events) {
             if (event.kind != TraceKind::Instruction || event.link == kNoLink)
                 continue;
@@ -184,16 +186,20 @@ private:
                 ++countOf(InstructionKind::Kernel).onlyTrace;
                 continue;
             }
+            // A line of a program may be come to more than once, as where its statement goes on behind a
+            // call.
             const PlannedStep &step = *found->second;
-            ++countOf(step.instruction->kind).matched;
-            m_made.spans[static_cast<std::size_t>(rank.rank)].push_back(
-                spanAt(step, event.start, event.duration));
+            const auto [entry, isNew] = taken.emplace(&step, spans.size());
+            if (isNew)
+                spans.push_back(spanAt(step, event.start, event.duration));
+            else
+                spans[entry->second].duration += event.duration;
+            countOf(step.instruction->kind).matched += isNew ? 1 : 0;
             if (!isCommunication(step.instruction->kind))
                 m_made.matchedCompute += event.duration;
-            known.erase(found);
         }
         for (const auto &[key, step] : known)
-            ++countOf(step->instruction->kind).onlyPlan;
+            countOf(step->instruction->kind).onlyPlan += taken.count(step) > 0 ? 0 : 1;
     }
 
     std::vector<CommunicationStep> plannedCommunication(

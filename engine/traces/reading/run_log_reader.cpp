@@ -84,7 +84,12 @@ Result<std::vector<RankTrace>> readRunLog(
         ++line;
         if (trimmed(text).empty())
             return;
-        const RunEvent event = readRunEvent(text);
+        const bool isObject = trimmed(text).starts_with('{');
+        // Other events say nothing of when instructions ran.
+        if (isObject && text.find("\"live\"") == std::string_view::npos
+            && text.find("\"spans\"") == std::string_view::npos)
+            return;
+        const RunEvent event = isObject ? readRunEvent(text) : RunEvent{};
         if (!event.type.empty())
             newest.take(event, line);
         else if (remark)

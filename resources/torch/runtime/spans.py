@@ -35,7 +35,7 @@ def profiled(folder, run, steps):
     if run.device.type == "cuda":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
     skipped = 1 if steps > 1 else 0
-    schedule = torch.profiler.schedule(wait=skipped, warmup=0, active=steps - skipped, repeat=1)
+    schedule = torch.profiler.schedule(wait=0, warmup=skipped, active=steps - skipped, repeat=1)
     with torch.profiler.profile(activities=activities, schedule=schedule,
                                 on_trace_ready=lambda profile: profile.export_chrome_trace(path)) as profile:
         yield profile.step
