@@ -2,6 +2,7 @@
 
     VENV/bin/python tests/interop/make_traces.py ddp FOLDER [--ranks 4] [--steps 4] [--late RANK]
     VENV/bin/python tests/interop/make_traces.py plan FOLDER --cli build/tests/bin/planloom-cli [--ranks 4] [--gallery NAME]
+        [--solve '--micro-batches 4']
 
 Needs a Python with torch, which no build does. `ddp` writes rank0.json ... into FOLDER; --late makes a rank compute more than the
 others. `plan` solves a small model, exports it, runs it under torchrun, and holds the trace against the plan: it fails where a
@@ -11,6 +12,7 @@ collective of the plan has no event, or the log of spans does not match exactly.
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -57,7 +59,7 @@ def make_plan(chosen):
     os.makedirs(chosen.folder, exist_ok=True)
     plan, program = os.path.join(chosen.folder, "plan.json"), os.path.join(chosen.folder, "torch")
     traces, log = os.path.join(chosen.folder, "traces"), os.path.join(chosen.folder, "log.jsonl")
-    run([chosen.cli, "solve", MODEL, "--cluster", f"cpu:{chosen.ranks}", "--gallery", chosen.gallery, "--allow-copies", *chosen.more,
+    run([chosen.cli, "solve", MODEL, "--cluster", f"cpu:{chosen.ranks}", "--gallery", chosen.gallery, "--allow-copies", *shlex.split(chosen.solve),
          "--out", plan], stdout=subprocess.DEVNULL)
     run([chosen.cli, "export", plan, "--format", "torch", "--out", program])
     environment = {**os.environ, "PLANLOOM_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
@@ -90,7 +92,7 @@ def main():
     parser.add_argument("--port", type=int, default=29511)
     parser.add_argument("--cli", default="build/tests/bin/planloom-cli")
     parser.add_argument("--gallery", default="data-parallel")
-    parser.add_argument("more", nargs="*", help="options of solve, behind --")
+    parser.add_argument("--solve", default="", help="more options of solve, in one word")
     chosen = parser.parse_args()
     sys.exit(make_ddp(chosen) if chosen.what == "ddp" else make_plan(chosen))
 
