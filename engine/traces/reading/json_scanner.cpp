@@ -123,7 +123,9 @@ std::string unescapedJson(std::string_view text)
 JsonScanner::JsonScanner(TraceBytes &bytes, std::string where)
     : m_bytes(bytes)
     , m_where(std::move(where))
-    , m_buffer(kBlock)
+    , m_buffer(bytes.isPacked()
+              ? kBlock
+              : static_cast<std::size_t>(std::clamp<std::uint64_t>(bytes.size() + 1, 4096, kBlock)))
 {
 }
 

@@ -76,7 +76,8 @@ public:
     template<typename T> std::vector<T> plainList()
     {
         std::vector<T> values(count(sizeof(T)));
-        std::memcpy(static_cast<void *>(values.data()), m_bytes.data(), values.size() * sizeof(T));
+        if (!values.empty())
+            std::memcpy(static_cast<void *>(values.data()), m_bytes.data(), values.size() * sizeof(T));
         m_bytes.remove_prefix(values.size() * sizeof(T));
         return values;
     }

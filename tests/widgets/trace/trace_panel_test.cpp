@@ -29,7 +29,8 @@ std::string rankText(int rank)
         text += R"({"ph": "X", "cat": "kernel", "name": "gemm", "ts": )" + std::to_string(begin)
             + R"(, "dur": )" + std::to_string(200 + late) + R"(, "args": {"stream": 7}},)"
             + R"({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": )"
-            + std::to_string(begin + 210 + late) + R"(, "dur": )" + std::to_string(500 - late)
+            + std::to_string(begin + 210 + late) + R"(, "dur": )"
+            + std::to_string((i == 1 ? 600 : 500) - late)
             + R"(, "args": {"stream": 20, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 256, "Group size": 2,
 "Process Group Name": "0", "Process Group Description": "dp", "Process Group Ranks": "[0, 1]", "Seq": )"
             + std::to_string(i) + "}},";
