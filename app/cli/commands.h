@@ -16,6 +16,7 @@ Result<int> runRun(const Arguments &arguments);
 Result<int> runCheckAnnotation(const Arguments &arguments);
 Result<int> runImport(const Arguments &arguments);
 Result<int> runExport(const Arguments &arguments);
+Result<int> runTrace(const Arguments &arguments);
 Result<int> runGallery(const Arguments &arguments);
 Result<int> runRows(const Arguments &arguments);
 Result<int> runCluster(const Arguments &arguments);

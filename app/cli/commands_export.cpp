@@ -4,9 +4,11 @@
 
 #include "engine/base/files.h"
 #include "engine/design/models/reference.h"
+#include "engine/interop/chakra/chakra.h"
 #include "engine/interop/configs/config_formats.h"
 #include "engine/interop/perfetto.h"
 #include "engine/interop/torch/torch_export.h"
+#include "engine/lowering/program/expand_units.h"
 #include "engine/simulate/simulate.h"
 
 #include <nlohmann/json.hpp>
@@ -65,6 +67,37 @@ Result<int> exportToTorch(const Arguments &arguments)
     return 0;
 }
 
+/// Execution traces are of every rank: so many nodes are written at most.
+constexpr std::int64_t kMostChakraNodes = 20'000'000;
+
+Result<int> exportChakra(const Arguments &arguments)
+{
+    if (!arguments.has("out"))
+        return Error{ErrorCode::InvalidInput, "--format chakra needs --out: the folder to write",
+            "planloom-cli export PLAN --format chakra --out FOLDER", "--out"};
+    TRY(const auto folded, readPlan(arguments.positional()));
+    TRY(const auto cluster, clusterOf(arguments, folded));
+    const std::int64_t nodes = instructionCount(folded) * folded.units.count;
+    if (nodes > kMostChakraNodes)
+        return Error{ErrorCode::ResourceLimit,
+            "execution traces of all ranks would have " + std::to_string(nodes) + " nodes, and at most "
+                + std::to_string(kMostChakraNodes) + " are written",
+            "export a plan for fewer replicas or micro-batches", "--format"};
+    const ExecutionPlan plan = expandUnits(folded);
+    TRY(const auto timeline, simulate(plan, cluster));
+    TRY(const auto traces, chakraTraces(plan, timeline));
+    const std::string folder = arguments.text("out");
+    TRY_VOID(writeChakraFolder(plan, traces, folder));
+    if (arguments.has("json"))
+        std::cout << json{{"format", "chakra"}, {"folder", folder}, {"ranks", traces.size()},
+            {"nodes", timeline.spans.size()}}
+                  << "\n";
+    else
+        std::printf("%s: execution traces of %zu ranks, %zu nodes\n", folder.c_str(), traces.size(),
+            timeline.spans.size());
+    return 0;
+}
+
 } // namespace
 
 Result<int> runExport(const Arguments &arguments)
@@ -80,9 +113,11 @@ Result<int> runExport(const Arguments &arguments)
         return exportPerfetto(arguments);
     if (format == "torch")
         return exportToTorch(arguments);
+    if (format == "chakra")
+        return exportChakra(arguments);
     if (isConfigFormat(format))
         return exportConfig(arguments);
-    std::string known = "perfetto, torch";
+    std::string known = "perfetto, torch, chakra";
     for (const std::string &name : configFormatNames())
         known += ", " + name;
     return Error{

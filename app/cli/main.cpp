@@ -56,8 +56,8 @@ Result<int> runVerb(const VerbSpec &verb, const Arguments &arguments)
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
         {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits}, {"compare", runCompare},
         {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
-        {"import", runImport}, {"export", runExport}, {"gallery", runGallery}, {"rows", runRows},
-        {"cluster", runCluster}, {"session", runSession}, {"doctor", runDoctor}};
+        {"import", runImport}, {"export", runExport}, {"trace", runTrace}, {"gallery", runGallery},
+        {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}, {"doctor", runDoctor}};
     for (const auto &[name, command] : commands)
         if (verb.name == name)
             return command(arguments);

@@ -269,7 +269,7 @@ VerbSpec importVerb()
 
 std::vector<std::string> exportFormats()
 {
-    std::vector<std::string> formats{"perfetto", "torch"};
+    std::vector<std::string> formats{"perfetto", "torch", "chakra"};
     const std::vector<std::string> configs = configFormatNames();
     formats.insert(formats.end(), configs.begin(), configs.end());
     return formats;
@@ -279,11 +279,12 @@ VerbSpec exportVerb()
 {
     return {"export", "PLAN", "writes a plan for another tool",
         {{"format", "FORMAT",
-             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; or "
-             "the config of a framework (megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
+             "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; "
+             "chakra: a folder with an execution trace of every rank; or the config of a framework "
+             "(megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
              "nanotron, nnscaler): status 1 if that leaves rows out (default: perfetto)",
              exportFormats()},
-            {"out", "FILE|FOLDER", "where to (default: standard output; of torch, a folder)"},
+            {"out", "FILE|FOLDER", "where to (default: standard output; of torch and chakra, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},
             {"ranks", "mpirun|slurm|cuda-visible-devices",
                 "of a config: in its place, which device each rank of the framework runs on, so that the "
@@ -291,6 +292,31 @@ VerbSpec exportVerb()
             {"hosts", "NAME,...", "with --ranks: a host for each node, in the plan's order"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
         "planloom-cli export plan.json --format torch --out folder"};
+}
+
+VerbSpec traceVerb()
+{
+    return {"trace", "FILE|FOLDER...",
+        "analyses a measured run by the traces of its ranks: compute, communication, idle time by reason, "
+        "who "
+        "comes last",
+        {{"plan", "PLAN",
+             "the plan that ran: every instruction's time beside what is predicted for it, and what only one "
+             "of "
+             "the two has"},
+            {"cluster", "C", "another cluster than the plan was made for", clusterNames()},
+            {"with", "FILE|FOLDER", "another trace to compare with: differences by kind and by name"},
+            {"ranks", "A,B", "compares these two ranks"},
+            {"quick", "", "a first picture, of a sample of the events: seconds for gigabytes"},
+            {"csv", "FILE", "write what each rank's time goes into"},
+            {"perfetto", "FILE", "write all ranks on one clock as one Perfetto trace"},
+            {"no-cache", "", "read the files anew, and keep nothing for the next time"}, jsonOption()},
+        "planloom-cli trace profiles/ --csv ranks.csv", {},
+        "Traces are those of torch.profiler (JSON, also .gz), what nsys export --type sqlite made of a "
+        "report, and "
+        "logs of an exported program (train.py --log-file LOG.jsonl --spans). A file has one rank, whose "
+        "number it "
+        "or its name says. What was read is kept in the user's cache, so that the next time takes a second"};
 }
 
 VerbSpec galleryVerb()
@@ -365,8 +391,8 @@ const ProgramSpec &program()
             "file that solve --out wrote, TABLE a constraint table, and a cluster a profile with a size "
             "(dgx-h100:8) or a JSON file."};
         spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(), compareVerb(),
-            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), galleryVerb(),
-            rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
+            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), traceVerb(),
+            galleryVerb(), rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
         spec.environment = {{"PLANLOOM_PLUGIN_PATH",
                                 "folders, separated by colons, where the plugin planloom-cuda.so is looked "
                                 "for, behind those of the installation"},

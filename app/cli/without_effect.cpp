@@ -116,6 +116,8 @@ std::vector<Rule> rulesOfVerbs()
             "only devices on the CPU in one process share what they compute alike", "leave it out"},
         {{"run"}, {"dump", "json"}, [](const Arguments &a) { return a.has("prepare"); },
             "--prepare runs nothing", "leave one of them out"},
+        {{"trace"}, {"cluster"}, [](const Arguments &a) { return without(a, "plan"); },
+            "only plans are predicted for a cluster", "name a plan with --plan"},
         {{"session"}, {"table", "check"}, [](const Arguments &a) { return a.has("repair"); },
             "--repair reads and checks everything and shows no table", "leave one of them out"},
     };

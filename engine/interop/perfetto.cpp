@@ -7,9 +7,7 @@
 
 namespace planloom {
 
-namespace {
-
-std::string jsonQuoted(std::string_view text)
+std::string quotedForTrace(std::string_view text)
 {
     std::string result = "\"";
     for (const char character : text) {
@@ -28,7 +26,7 @@ std::string jsonQuoted(std::string_view text)
     return result + "\"";
 }
 
-std::string microseconds(std::int64_t nanoseconds)
+std::string microsecondsForTrace(std::int64_t nanoseconds)
 {
     char buffer[48];
     std::snprintf(
@@ -36,10 +34,12 @@ std::string microseconds(std::int64_t nanoseconds)
     return buffer;
 }
 
-class TraceWriter
+namespace {
+
+class PlanTraceWriter
 {
 public:
-    TraceWriter(std::ostream &stream, const ExecutionPlan &plan, const Timeline &timeline)
+    PlanTraceWriter(std::ostream &stream, const ExecutionPlan &plan, const Timeline &timeline)
         : m_stream(stream)
         , m_plan(plan)
         , m_timeline(timeline)
@@ -99,11 +99,12 @@ private:
         const Instruction &instruction = segment.instructions[instructionIndex];
         const auto thread = static_cast<int>(spans.queue[row]);
 
-        event() << R"({"ph":"X","name":)" << jsonQuoted(titleOf(instruction)) << R"(,"cat":")"
+        event() << R"({"ph":"X","name":)" << quotedForTrace(titleOf(instruction)) << R"(,"cat":")"
                 << nameOf(segment.kind) << R"(","pid":)" << device << R"(,"tid":)" << thread << R"(,"ts":)"
-                << microseconds(spans.start[row]) << R"(,"dur":)" << microseconds(spans.duration[row])
-                << R"(,"args":{"instruction":")" << textOf(instruction) << R"(","micro-batch":)"
-                << spans.microBatch[row] << R"(,"stage":)" << segment.stage.index;
+                << microsecondsForTrace(spans.start[row]) << R"(,"dur":)"
+                << microsecondsForTrace(spans.duration[row]) << R"(,"args":{"instruction":")"
+                << textOf(instruction) << R"(","micro-batch":)" << spans.microBatch[row] << R"(,"stage":)"
+                << segment.stage.index;
         if (segment.slice > 0)
             m_stream << R"(,"slice":)" << segment.slice;
         if (segment.lane > 0)
@@ -121,7 +122,7 @@ private:
             const std::int64_t at = spans.start[row] + (sends ? 0 : spans.duration[row]);
             event() << R"({"ph":")" << (sends ? "s" : "f") << R"(","name":"send","cat":"transfer","id":")"
                     << instruction.tag << "." << spans.microBatch[row] << R"(","pid":)" << device
-                    << R"(,"tid":)" << thread << R"(,"ts":)" << microseconds(at)
+                    << R"(,"tid":)" << thread << R"(,"ts":)" << microsecondsForTrace(at)
                     << (sends ? "}" : R"(,"bp":"e"})");
         }
     }
@@ -141,7 +142,7 @@ private:
         const MemoryCurve &curve = m_timeline.memory[device];
         for (std::size_t i = 0; i < curve.time.size(); ++i) {
             event() << R"({"ph":"C","name":"memory","pid":)" << device << R"(,"ts":)"
-                    << microseconds(curve.time[i]) << R"(,"args":{)";
+                    << microsecondsForTrace(curve.time[i]) << R"(,"args":{)";
             for (int kind = 0; kind < kMemoryKindCount; ++kind)
                 m_stream << (kind > 0 ? "," : "") << '"' << nameOf(static_cast<MemoryKind>(kind))
                          << "\":" << curve.bytes[i][static_cast<std::size_t>(kind)];
@@ -159,7 +160,7 @@ private:
 
 bool writePerfetto(std::ostream &stream, const ExecutionPlan &plan, const Timeline &timeline)
 {
-    TraceWriter(stream, plan, timeline).write();
+    PlanTraceWriter(stream, plan, timeline).write();
     stream.flush();
     return stream.good();
 }

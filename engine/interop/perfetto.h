@@ -3,7 +3,10 @@
 #include "engine/lowering/program/execution_plan.h"
 #include "engine/simulate/timeline.h"
 
+#include <cstdint>
 #include <ostream>
+#include <string>
+#include <string_view>
 
 namespace planloom {
 
@@ -14,5 +17,12 @@ namespace planloom {
 /// Rows that name no instruction of `plan` are left out. Streams; O(spans + memory points).
 /// @return false if `stream` failed
 bool writePerfetto(std::ostream &stream, const ExecutionPlan &plan, const Timeline &timeline);
+
+// What writers of such traces write alike.
+
+/// A string of JSON.
+std::string quotedForTrace(std::string_view text);
+/// "12.345" for 12,345 nanoseconds, which are not negative.
+std::string microsecondsForTrace(std::int64_t nanoseconds);
 
 } // namespace planloom

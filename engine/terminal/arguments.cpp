@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 
 namespace planloom {
 
@@ -35,13 +36,15 @@ const OptionSpec *findOption(const VerbSpec &verb, std::string_view name)
     return nullptr;
 }
 
-/// How many positional words a verb takes: at least and at most.
+/// How many positional words a verb takes: at least and at most. The last one may be repeated where it ends
+/// in "...".
 std::pair<std::size_t, std::size_t> positionalsOf(const VerbSpec &verb)
 {
     const std::string &words = verb.positional;
     const auto most =
         static_cast<std::size_t>(words.empty() ? 0 : 1 + std::count(words.begin(), words.end(), ' '));
-    return {most - static_cast<std::size_t>(std::count(words.begin(), words.end(), '[')), most};
+    const std::size_t least = most - static_cast<std::size_t>(std::count(words.begin(), words.end(), '['));
+    return {least, words.ends_with("...") ? std::numeric_limits<std::size_t>::max() : most};
 }
 
 Error tooMany(const ProgramSpec &program, const VerbSpec &verb, const std::string &word)
@@ -126,7 +129,8 @@ Result<Arguments> Arguments::parse(
     const bool isAsked = arguments.has("help") || arguments.has("version");
     if (arguments.m_positional.size() < least && !isAsked)
         return usage(commandOf(program, verb) + " expects " + verb.positional, program, verb);
-    arguments.m_positional.resize(most);
+    if (most < std::numeric_limits<std::size_t>::max())
+        arguments.m_positional.resize(most);
     return arguments;
 }
 

@@ -23,6 +23,8 @@ public:
         const ProgramSpec &program, const VerbSpec &verb, const std::vector<std::string> &words);
 
     const std::string &positional(std::size_t index = 0) const { return m_positional[index]; }
+    /// All of them: of a verb whose last one may be repeated.
+    const std::vector<std::string> &positionals() const { return m_positional; }
     bool has(std::string_view option) const;
     std::string text(std::string_view option, std::string_view fallback = {}) const;
     /// Every value of an option that may be repeated.

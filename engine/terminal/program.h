@@ -17,7 +17,8 @@ struct OptionSpec {
 /// A verb, as `PROGRAM VERB POSITIONAL [options]`.
 struct VerbSpec {
     std::string name{}; ///< Empty for a program without verbs, which has one such entry.
-    std::string positional{}; ///< "MODEL", "PLAN", "[FILE]"; several words for several of them.
+    std::string positional{}; ///< "MODEL", "PLAN", "[FILE]"; several words for several of them, "FILE..." for
+                              ///< any number.
     std::string meaning{};
     std::vector<OptionSpec> options{};
     std::string example{}; ///< A whole command.

@@ -35,6 +35,7 @@ def options():
     parser.add_argument("--resume", metavar="CHECKPOINT", help="go on from a checkpoint, of this plan or another one of the model")
     parser.add_argument("--log-file", metavar="FILE", help="JSON lines, as Planloom reads them: steps with loss, seconds and learning rate")
     parser.add_argument("--spans", action="store_true", help="tell there when each instruction of the last step ran")
+    parser.add_argument("--profile", metavar="FOLDER", help="trace the steps behind the first with torch.profiler, a file of each rank")
     parser.add_argument("--dump", metavar="FILE", help="loss, gradients of the last step and weights behind it, as safetensors")
     parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS", help="that any communication may take")
     return parser.parse_args()
@@ -64,22 +65,24 @@ def main():
     if chosen.resume:
         events.send("resumed", step=start, path=chosen.resume)
     losses, step_seconds = [], []
-    for number in range(chosen.steps):
-        last = number + 1 == chosen.steps
-        run.gradients = [] if chosen.dump and last else None
-        begin = time.perf_counter()
-        rate = run.rate(plan["learning_rate"])
-        with spans.recorded(run, events, number) if chosen.spans and last else contextlib.nullcontext():
-            loss = run.step()
-        losses.append(loss)
-        step_seconds.append(time.perf_counter() - begin)
-        events.send("step", n=number, loss=loss, seconds=step_seconds[-1], learning_rate=rate)
-        if processes.rank == 0 and chosen.log_file != "/dev/stdout":
-            print(f"step {run.step_number}: loss {loss:.7g}, {step_seconds[-1] * 1e3:.1f} ms", flush=True)
-        if chosen.checkpoint and (last or (chosen.checkpoint_every and (number + 1) % chosen.checkpoint_every == 0)):
+    with spans.profiled(chosen.profile, run, chosen.steps) as end_of_step:
+        for number in range(chosen.steps):
+            last = number + 1 == chosen.steps
+            run.gradients = [] if chosen.dump and last else None
             begin = time.perf_counter()
-            path = checkpoints.write(chosen.checkpoint, run)
-            events.send("checkpoint", step=run.step_number, path=path, seconds=time.perf_counter() - begin)
+            rate = run.rate(plan["learning_rate"])
+            with spans.recorded(run, events, number) if chosen.spans and last else contextlib.nullcontext():
+                loss = run.step()
+            losses.append(loss)
+            step_seconds.append(time.perf_counter() - begin)
+            end_of_step()
+            events.send("step", n=number, loss=loss, seconds=step_seconds[-1], learning_rate=rate)
+            if processes.rank == 0 and chosen.log_file != "/dev/stdout":
+                print(f"step {run.step_number}: loss {loss:.7g}, {step_seconds[-1] * 1e3:.1f} ms", flush=True)
+            if chosen.checkpoint and (last or (chosen.checkpoint_every and (number + 1) % chosen.checkpoint_every == 0)):
+                begin = time.perf_counter()
+                path = checkpoints.write(chosen.checkpoint, run)
+                events.send("checkpoint", step=run.step_number, path=path, seconds=time.perf_counter() - begin)
     events.send("done", ok=True, steps=len(losses), losses=losses, step_seconds=step_seconds, first_step=start)
     if chosen.dump:
         made = dump(run, loss)

@@ -74,6 +74,8 @@ protected:
             {"id": 1, "kind": "backward", "devices": [0], "time": 2, "memory": -1}], "edges": [[0, 1]]})";
         std::ofstream(s_folder->at("train.sh")) << "train.py --num-layers 2 --hidden-size 32 "
                                                    "--num-attention-heads 2 --seq-length 8 --vocab-size 64\n";
+        std::ofstream(s_folder->at("rank0.json"))
+            << R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, "args": {"stream": 7}}]})";
         SessionContents contents;
         contents.model.source = "zoo:mlp";
         contents.history = History({TableDocument("mesh dp=2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
@@ -193,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"verify", "verify plan.json", {}},
         VerbCase{"run", "run plan.json --random-weights 1", "--trace"},
         VerbCase{"import", "import train.sh", "--out"}, VerbCase{"export", "export plan.json", "--out"},
-        VerbCase{"gallery", "gallery all", {}},
+        VerbCase{"trace", "trace rank0.json --no-cache", "--csv"}, VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"cluster", {}, {}}, VerbCase{"session", "session a.planloom", {}},
         VerbCase{"doctor", "doctor", {}}),
@@ -209,7 +211,7 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 16 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 17 + 1) << "those above, and help";
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)

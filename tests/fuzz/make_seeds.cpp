@@ -238,6 +238,21 @@ void writeConfigs(const std::filesystem::path &folder)
         write(folder / std::string(format.name), printConfig(format, config));
 }
 
+/// A rank of each kind of trace.
+void writeTraces(const std::filesystem::path &folder)
+{
+    write(folder / "kineto.json",
+        R"({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": [
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1, "dur": 90},
+{"ph": "X", "cat": "cuda_runtime", "name": "l", "pid": 1, "tid": 1, "ts": 2, "dur": 1, "args": {"correlation": 3}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 5.25, "dur": 9, "args": {"stream": 7, "correlation": 3}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": 20, "dur": 9, "args": {"stream": 8, "Collective name":
+"allreduce", "dtype": "Half", "In msg nelems": 4, "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Seq": 1}}]})");
+    write(folder / "log.jsonl",
+        R"({"v": 1, "t": "live", "device": 0, "step": [1], "segment": [0], "instruction": [2], "micro_batch": [0], "start": [5],
+"duration": [7]})");
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -253,6 +268,7 @@ int main(int argc, char **argv)
     for (const EmbeddedGalleryFile &file : embeddedGallery())
         write(root / "gallery_file" / (std::string(file.name) + kGalleryFileEnding), std::string(file.text));
     writeConfigs(root / "read_config");
+    writeTraces(root / "trace");
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

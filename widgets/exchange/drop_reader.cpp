@@ -10,6 +10,7 @@
 #include "engine/frontend/file_kind.h"
 #include "engine/interop/autodist_yaml.h"
 #include "engine/table/table_document.h"
+#include "engine/traces/reading/open_trace.h"
 #include "sessions/session_file.h"
 
 namespace planloom {
@@ -69,6 +70,12 @@ Dropped readDroppedFile(const QString &path)
     const QString name = QLatin1Char('"') + info.fileName() + QLatin1Char('"');
     if (!info.exists())
         return unsupported(DropTexts::tr("%1 is not there any more.").arg(name));
+    if (info.isDir() && traceFilesOf({path.toStdString()})) {
+        Dropped dropped;
+        dropped.kind = DropKind::Trace;
+        dropped.path = path;
+        return dropped;
+    }
     if (info.isDir())
         return unsupported(DropTexts::tr(
             "%1 is a folder; drop one model (.onnx, .pt2), one session, or a text file with rows.")
@@ -84,6 +91,10 @@ Dropped readDroppedFile(const QString &path)
             dropped.kind = DropKind::Model;
             return dropped;
         }
+    }
+    if (isTraceFile(path.toStdString())) {
+        dropped.kind = DropKind::Trace;
+        return dropped;
     }
     QFile file(path);
     if (!file.open(QIODevice::ReadOnly))

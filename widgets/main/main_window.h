@@ -305,6 +305,7 @@ private:
     void showAdvice(int page); ///< An `AdviceDialog::Page`.
     void updateAdvice();
     void showAccuracy(); ///< Of predictions.
+    void openTrace(const QStringList &paths); ///< Files of ranks, in the dock for them.
 
     WindowServices m_services;
     Workspace m_workspace;

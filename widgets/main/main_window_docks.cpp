@@ -38,6 +38,7 @@
 #include "widgets/memory/memory_panel.h"
 #include "widgets/run/run_panel.h"
 #include "widgets/table/table_panel.h"
+#include "widgets/trace/trace_panel.h"
 
 #include <algorithm>
 #include <map>
@@ -83,6 +84,7 @@ void MainWindow::buildDocks()
     m_docks->add(tr("History"), "history", m_history, Qt::BottomDockWidgetArea, m_history->list());
     m_docks->add(tr("Plans"), "plans", m_plans, Qt::BottomDockWidgetArea, m_plans->list());
     m_docks->add(tr("Run"), "run", m_run, Qt::BottomDockWidgetArea);
+    m_docks->add(tr("Trace"), "trace", new TracePanel(&m_workspace, this), Qt::BottomDockWidgetArea);
     m_docks->add(tr("Log"), "log", m_log, Qt::BottomDockWidgetArea, m_log->list());
     connectDocks();
 }

@@ -539,6 +539,9 @@ void MainWindow::takeDrop(const Dropped &dropped)
     case DropKind::Config:
         importConfig(dropped.text, name);
         return;
+    case DropKind::Trace:
+        openTrace({dropped.path});
+        return;
     case DropKind::Model:
     case DropKind::Session:
         break;

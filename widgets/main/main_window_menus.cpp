@@ -3,6 +3,7 @@
 #include "widgets/main/main_window.h"
 
 #include <QtWidgets/QApplication>
+#include <QtWidgets/QFileDialog>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenuBar>
 
@@ -15,6 +16,7 @@
 #include "widgets/main/settings.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/main/start_page.h"
+#include "widgets/trace/trace_panel.h"
 
 namespace planloom {
 
@@ -48,6 +50,12 @@ void MainWindow::addCommands(QMenu *menu, const QStringList &ids)
     }
 }
 
+void MainWindow::openTrace(const QStringList &paths)
+{
+    m_docks->reveal(QStringLiteral("trace"), false);
+    findChild<TracePanel *>()->open(paths);
+}
+
 void MainWindow::buildFileMenu()
 {
     QMenu *menu = menuBar()->addMenu(tr("&File"));
@@ -64,6 +72,12 @@ void MainWindow::buildFileMenu()
         "file.open", tr("&Open…"), {QKeySequence::Open}, [this] { openDialog(); }, "open");
     add("file.importModel", tr("&Import Model…"), {QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O)},
         [this] { importModelDialog(); });
+    add("file.openTrace", tr("Open &Trace…"), {}, [this] {
+        const QStringList paths = QFileDialog::getOpenFileNames(
+            this, tr("Open Trace"), {}, tr("Traces of ranks (*.json *.json.gz *.sqlite *.jsonl)"));
+        if (!paths.isEmpty())
+            openTrace(paths);
+    });
     QMenu *recent = menu->addMenu(tr("Open &Recent"));
     connect(recent, &QMenu::aboutToShow, this, [this, recent] {
         recent->clear();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/span_errors.h"
 #include "engine/lowering/program/execution_plan.h"
 #include "engine/runtime/run.h"
 #include "engine/simulate/timeline.h"
@@ -10,25 +11,6 @@
 #include <vector>
 
 namespace planloom {
-
-/// Collectives and sends of one kind, number of members and size.
-struct CollectiveFigures {
-    InstructionKind kind{};
-    std::int32_t members = 0; ///< Devices that take part.
-    std::int64_t bytes = 0; ///< Of the whole value on one member, before or after, whichever is larger.
-    std::int64_t moved = 0; ///< Bytes that one member sends, by the ring algorithm.
-    std::int64_t count = 0; ///< Of spans that were measured, over all members.
-    double predicted = 0; ///< Mean seconds of one; 0 if unknown.
-    double measured = 0; ///< Mean seconds of one, waiting for the others included.
-    double best = 0; ///< The shortest: nearly without waiting.
-    /// Bytes per second that left a member while the shortest ran; 0 if unknown.
-    double bandwidth() const { return best > 0 ? static_cast<double>(moved) / best : 0; }
-    friend bool operator==(const CollectiveFigures &, const CollectiveFigures &) = default;
-};
-
-/// By kind, then by size, the largest first. O(spans); both timelines are of `plan`.
-std::vector<CollectiveFigures> collectivesBySize(
-    const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured);
 
 /// The device that holds the others up, in a sentence; empty if there is none: its kernels take at least half
 /// as long again, held against their prediction, as those of the device in the middle. Measured may be part

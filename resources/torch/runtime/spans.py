@@ -3,6 +3,7 @@ The latter follows from the lines of the program that is running: nothing stands
 
 import contextlib
 import json
+import os
 import sys
 import time
 
@@ -19,6 +20,25 @@ class Events:
         if self.file:
             self.file.write(json.dumps({"v": 1, "t": kind, **fields}) + "\n")
             self.file.flush()
+
+
+@contextlib.contextmanager
+def profiled(folder, run, steps):
+    """Traces the steps behind the first one with torch.profiler: a file of each rank, which Planloom opens beside the plan.
+    What is made is called at the end of each step."""
+    if not folder:
+        yield lambda: None
+        return
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"rank{run.processes.rank}.json.gz")
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if run.device.type == "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    skipped = 1 if steps > 1 else 0
+    schedule = torch.profiler.schedule(wait=0, warmup=skipped, active=steps - skipped, repeat=1)
+    with torch.profiler.profile(activities=activities, schedule=schedule,
+                                on_trace_ready=lambda profile: profile.export_chrome_trace(path)) as profile:
+        yield profile.step
 
 
 @contextlib.contextmanager
