@@ -5,7 +5,7 @@
 #include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/zoo/zoo.h"
 #include "widgets/design/cluster_values.h"
-#include "widgets/design/model_values.h"
+#include "sessions/model_values.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDir>

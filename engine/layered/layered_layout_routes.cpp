@@ -1,7 +1,7 @@
 // What is done to positions that are given: ranks and routes for another engine's, columns for long chains.
 
 #include "engine/base/ids.h"
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
 #include <algorithm>
 #include <cmath>
