@@ -65,12 +65,14 @@ void printDifference(const GraphDifference &difference, const Graph &a, const Gr
     std::vector<std::string> changed;
     for (const OperatorChange &change : difference.changed) {
         const std::string words = wordsOf(change, a, b);
-        const std::string name = change.renamed ? a.at(change.a).name + " -> " + b.at(change.b).name
-                                                : a.at(change.a).name;
+        const std::string name =
+            change.renamed ? a.at(change.a).name + " -> " + b.at(change.b).name : a.at(change.a).name;
         (words.empty() ? renamed : changed).push_back(words.empty() ? name : name + ": " + words);
     }
-    std::printf("operators   A %zu, B %zu; %d the same\n", a.operators.size(), b.operators.size(), difference.same);
-    std::printf("parameters  A %s, B %s\n", formatCount(parametersOf(a)).c_str(), formatCount(parametersOf(b)).c_str());
+    std::printf(
+        "operators   A %zu, B %zu; %d the same\n", a.operators.size(), b.operators.size(), difference.same);
+    std::printf("parameters  A %s, B %s\n", formatCount(parametersOf(a)).c_str(),
+        formatCount(parametersOf(b)).c_str());
     printList("only in A", namesOf(a, difference.removed));
     printList("only in B", namesOf(b, difference.added));
     printList("changed", changed);
@@ -89,9 +91,9 @@ json differenceJson(const GraphDifference &difference, const Graph &a, const Gra
     };
     json changed = json::array();
     for (const OperatorChange &change : difference.changed)
-        changed.push_back({{"a", a.at(change.a).name}, {"b", b.at(change.b).name}, {"renamed", change.renamed},
-            {"kind", change.kind}, {"shapes", change.shapes}, {"attributes", change.attributes},
-            {"wiring", change.wiring}, {"how", wordsOf(change, a, b)}});
+        changed.push_back({{"a", a.at(change.a).name}, {"b", b.at(change.b).name},
+            {"renamed", change.renamed}, {"kind", change.kind}, {"shapes", change.shapes},
+            {"attributes", change.attributes}, {"wiring", change.wiring}, {"how", wordsOf(change, a, b)}});
     return {{"same", difference.same}, {"removed", list(a, difference.removed)},
         {"added", list(b, difference.added)}, {"changed", std::move(changed)},
         {"parameters", {{"a", parametersOf(a)}, {"b", parametersOf(b)}}}};

@@ -121,6 +121,11 @@ std::vector<Rule> rulesOfVerbs()
             "only devices on the CPU in one process share what they compute alike", "leave it out"},
         {{"run"}, {"dump", "json"}, [](const Arguments &a) { return a.has("prepare"); },
             "--prepare runs nothing", "leave one of them out"},
+        {{"cluster"}, {"kernels", "collectives", "base"},
+            [](const Arguments &a) { return a.has("topology"); }, "files about machines hold no times",
+            "leave one of them out"},
+        {{"cluster"}, {"hosts"}, [](const Arguments &a) { return without(a, "topology"); },
+            "only files about machines speak of hosts", "name one with --topology"},
         {{"session"}, {"table", "check"}, [](const Arguments &a) { return a.has("repair"); },
             "--repair reads and checks everything and shows no table", "leave one of them out"},
     };

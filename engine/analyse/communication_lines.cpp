@@ -160,8 +160,9 @@ public:
                 line.operators.end(), std::back_inserter(both));
             same.operators = std::move(both);
         }
-        std::stable_sort(lines.begin(), lines.end(),
-            [](const auto &a, const auto &b) { return std::tie(a.exposed, a.time) > std::tie(b.exposed, b.time); });
+        std::stable_sort(lines.begin(), lines.end(), [](const auto &a, const auto &b) {
+            return std::tie(a.exposed, a.time) > std::tie(b.exposed, b.time);
+        });
         return lines;
     }
 
@@ -201,8 +202,8 @@ private:
         } else if (instruction.acrossUnits) {
             from = device;
         }
-        const auto [found, isNew] = m_drafts.try_emplace(
-            LaunchKey{queue, kind, isMessage ? -1 : instruction.group, from, to, bytes});
+        const auto [found, isNew] =
+            m_drafts.try_emplace(LaunchKey{queue, kind, isMessage ? -1 : instruction.group, from, to, bytes});
         Draft &draft = found->second;
         if (isNew)
             begin(draft, {queue, kind, Bytes{bytes}}, {device, from, to}, instruction);
@@ -242,7 +243,9 @@ private:
             member = m_plan.units.deviceOf(0, member);
         for (std::int32_t unit = 0; instruction.acrossUnits && unit < m_plan.units.count; ++unit)
             members.push_back(m_plan.units.deviceOf(unit, ends.device));
-        draft.ends = instruction.acrossUnits ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(members.size()));
+        draft.ends = instruction.acrossUnits
+            ? 1
+            : std::max<std::int64_t>(1, static_cast<std::int64_t>(members.size()));
         line.groups.push_back(std::move(members));
         line.shape = groupShapeOf(m_plan, m_unit, ends.device, instruction);
         line.link = linkWords(m_unit.links, line.shape);

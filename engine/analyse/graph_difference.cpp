@@ -59,7 +59,8 @@ bool sameKind(const Operator &a, const Operator &b)
     return a.kind == b.kind && (!isNamedByFile(a) || typeNameOf(a) == typeNameOf(b));
 }
 
-bool sameTypes(const Graph &a, const std::vector<TensorId> &ofA, const Graph &b, const std::vector<TensorId> &ofB)
+bool sameTypes(
+    const Graph &a, const std::vector<TensorId> &ofA, const Graph &b, const std::vector<TensorId> &ofB)
 {
     return std::equal(ofA.begin(), ofA.end(), ofB.begin(), ofB.end(), [&](TensorId one, TensorId other) {
         if (!one || !other)
@@ -132,7 +133,8 @@ private:
     }
 
     /// Makers of inputs and readers of outputs, with the slot that they are met at, among forward operators.
-    static std::vector<std::pair<std::int32_t, OperatorId>> neighbours(const SelectorIndex &index, OperatorId op)
+    static std::vector<std::pair<std::int32_t, OperatorId>> neighbours(
+        const SelectorIndex &index, OperatorId op)
     {
         std::vector<std::pair<std::int32_t, OperatorId>> found;
         const Operator &self = index.graph().at(op);

@@ -15,11 +15,17 @@ namespace planloom {
 
 namespace {
 
-std::string legendHtml()
+/// Of the colours that the timelines have.
+std::string legendHtml(const Report &report)
 {
+    std::set<SpanClass> drawn;
+    ReportNames names;
+    for (const ReportedPlan &plan : report.plans)
+        for (const ReportLanes &lanes : lanesOf(plan, names))
+            for (const ReportLane &lane : lanes.lanes)
+                drawn.insert(lane.spanClass.begin(), lane.spanClass.end());
     std::string html = "<div class=\"legend\">";
-    for (std::size_t c = 0; c < kSpanClassCount; ++c) {
-        const auto spanClass = static_cast<SpanClass>(c);
+    for (const SpanClass spanClass : drawn) {
         html += "<span><i style=\"--c:var(--" + std::string(colourOf(spanClass)) + ")\"></i>"
             + nameOf(spanClass) + "</span>";
     }
@@ -28,22 +34,25 @@ std::string legendHtml()
 
 std::string timelineHtml(const Report &report)
 {
-    std::string html = "<section id=\"timeline\"><h2>Timeline</h2>\n<p class=\"about\">One predicted step. <span "
-                       "class=\"screen\">The wheel zooms, dragging moves, Shift and the wheel move along, a double "
-                       "click shows all; with the keyboard + &minus; 0 and the arrows.</span>";
+    std::string html =
+        "<section id=\"timeline\"><h2>Timeline</h2>\n<p class=\"about\">One predicted step. <span "
+        "class=\"screen\">The wheel zooms, dragging moves, Shift and the wheel move along, a double "
+        "click shows all; with the keyboard + &minus; 0 and the arrows.</span>";
     for (const ReportedPlan &plan : report.plans)
         if (drawsBlocks(plan)) {
-            html += " Operators of a block that follow one another are drawn as one, since there are so many.";
+            html +=
+                " Operators of a block that follow one another are drawn as one, since there are so many.";
             break;
         }
     html += "</p>\n";
     for (std::size_t p = 0; p < report.plans.size(); ++p) {
         if (report.plans.size() > 1)
             html += "<h3>" + htmlText(titleOf(report, p)) + "</h3>\n";
-        html += "<div class=\"lanes\"><canvas class=\"timeline\" tabindex=\"0\" role=\"img\" aria-label=\"timeline of "
+        html += "<div class=\"lanes\"><canvas class=\"timeline\" tabindex=\"0\" role=\"img\" "
+                "aria-label=\"timeline of "
             + htmlText(titleOf(report, p)) + "\"></canvas></div>\n";
     }
-    return html + legendHtml() + "</section>\n";
+    return html + legendHtml(report) + "</section>\n";
 }
 
 std::string graphHtml(const Report &report)
@@ -60,18 +69,19 @@ std::string graphHtml(const Report &report)
         return {};
     const char *about = report.plans.size() == 2
         ? "The forward pass of plan B's model; framed in red is what B does otherwise than A."
-        : "The forward pass, with the devices that run it. Layers behind the first are a box each where there are "
+        : "The forward pass, with the devices that run it. Layers behind the first are a box each where "
+          "there are "
           "many operators.";
-    return "<section id=\"graph\"><h2>Operators</h2>\n<p class=\"about\">" + std::string(about)
-        + "</p>\n" + svg + "</section>\n";
+    return "<section id=\"graph\"><h2>Operators</h2>\n<p class=\"about\">" + std::string(about) + "</p>\n"
+        + svg + "</section>\n";
 }
 
 std::string navigationOf(const std::string &body)
 {
-    static constexpr std::array<std::pair<const char *, const char *>, 8> kSections{{{"timeline", "Timeline"},
-        {"parts", "Where the time goes"}, {"differences", "Differences"}, {"memory", "Memory by rank"},
-        {"communication", "Communication"}, {"graph", "Operators"}, {"rows", "Rows"},
-        {"assumptions", "Assumptions"}}};
+    static constexpr std::array<std::pair<const char *, const char *>, 8> kSections{
+        {{"timeline", "Timeline"}, {"parts", "Where the time goes"}, {"differences", "Differences"},
+            {"memory", "Memory by rank"}, {"communication", "Communication"}, {"graph", "Operators"},
+            {"rows", "Rows"}, {"assumptions", "Assumptions"}}};
     std::string html = "<nav>";
     for (const auto &[id, words] : kSections)
         if (body.find("<section id=\"" + std::string(id) + "\"") != std::string::npos)
@@ -92,26 +102,27 @@ std::string htmlOf(const Report &report)
 {
     assert(report.plans.size() == 1 || report.plans.size() == 2);
     const bool compares = report.plans.size() == 2;
-    const std::string title = compares
-        ? report.plans[0].name + " and " + report.plans[1].name
-        : modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name;
-    const std::string under = compares
-        ? modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name + "; " + modelOf(report.plans[1]) + " on "
-            + report.plans[1].cluster.name
-        : report.plans[0].name;
+    const std::string title = compares ? report.plans[0].name + " and " + report.plans[1].name
+                                       : modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name;
+    const std::string under = compares ? modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name
+            + "; " + modelOf(report.plans[1]) + " on " + report.plans[1].cluster.name
+                                       : report.plans[0].name;
     const std::string body = figuresHtml(report) + timelineHtml(report) + stepPartsHtml(report)
         + differenceHtml(report) + memoryHtml(report) + communicationHtml(report) + graphHtml(report)
         + rowsHtml(report) + assumptionsHtml(report) + tablesHtml(report);
     return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+           "'unsafe-inline'; "
            "script-src 'unsafe-inline'\">\n"
            "<meta name=\"generator\" content=\"Planloom\">\n<title>"
-        + htmlText(title) + "</title>\n<style>\n" + reportStyle() + "</style>\n</head>\n<body>\n<main>\n<header><h1>"
-        + htmlText(title) + "</h1><p>" + htmlText(under) + "</p>\n" + navigationOf(body) + "</header>\n" + body
+        + htmlText(title) + "</title>\n<style>\n" + reportStyle()
+        + "</style>\n</head>\n<body>\n<main>\n<header><h1>" + htmlText(title) + "</h1><p>" + htmlText(under)
+        + "</p>\n" + navigationOf(body) + "</header>\n" + body
         + "<footer>Predicted by Planloom: nothing of this was run.</footer>\n</main>\n"
           "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">"
-        + scriptText(timelineJson(report)) + "</script>\n<script>\n" + reportScript() + "</script>\n</body>\n</html>\n";
+        + scriptText(timelineJson(report)) + "</script>\n<script>\n" + reportScript()
+        + "</script>\n</body>\n</html>\n";
 }
 
 } // namespace planloom

@@ -43,8 +43,9 @@ constexpr std::size_t kMostDrawnSpans = 60'000;
 /// Lanes of communication in a table; the others are counted.
 constexpr std::size_t kMostListedLines = 60;
 
-/// The report as one HTML file, with nothing beside it: styles, script and data are inside, nothing is fetched.
-/// Equal reports are equal texts. All that models and rows say in it is escaped. Below 5 MB for 64 devices.
+/// The report as one HTML file, with nothing beside it: styles, script and data are inside, nothing is
+/// fetched. Equal reports are equal texts. All that models and rows say in it is escaped. Below 5 MB for 64
+/// devices.
 /// @param report  with one plan or two
 /// O(spans + operators log operators). Thread-safe.
 std::string htmlOf(const Report &report);

@@ -9,17 +9,19 @@ namespace planloom {
 
 std::string communicationCsv(const std::vector<CommunicationLine> &lines)
 {
-    std::string csv = "kind,queue,link,groups,group_size,members,algorithm,protocol,bytes,count,alone_ns,time_ns,"
-                      "exposed_ns,bus_bandwidth,first_start_ns,passes\r\n";
+    std::string csv =
+        "kind,queue,link,groups,group_size,members,algorithm,protocol,bytes,count,alone_ns,time_ns,"
+        "exposed_ns,bus_bandwidth,first_start_ns,passes\r\n";
     for (const CommunicationLine &line : lines) {
         char bandwidth[32];
         std::snprintf(bandwidth, sizeof bandwidth, "%.0f", busBandwidthOf(line));
         csv += csvLine({nameOf(line.kind), nameOf(line.queue), line.link, std::to_string(line.groupCount),
             std::to_string(line.shape.ranks), groupWords(line, std::numeric_limits<std::size_t>::max()),
-            line.choice ? nameOf(line.choice->algorithm) : "", line.choice ? nameOf(line.choice->protocol) : "",
-            std::to_string(line.bytes.count), std::to_string(line.count), std::to_string(line.alone.count()),
-            std::to_string(line.time.count()), std::to_string(line.exposed.count()), bandwidth,
-            std::to_string(line.starts.front().count()), passWords(line)});
+            line.choice ? nameOf(line.choice->algorithm) : "",
+            line.choice ? nameOf(line.choice->protocol) : "", std::to_string(line.bytes.count),
+            std::to_string(line.count), std::to_string(line.alone.count()), std::to_string(line.time.count()),
+            std::to_string(line.exposed.count()), bandwidth, std::to_string(line.starts.front().count()),
+            passWords(line)});
     }
     return csv;
 }

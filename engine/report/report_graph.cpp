@@ -39,7 +39,8 @@ std::string shortened(const std::string &text)
     if (text.size() <= kMostLetters)
         return text;
     std::size_t begin = text.size() - kMostLetters + 3;
-    while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xc0U) == 0x80) // within a character
+    while (begin < text.size()
+        && (static_cast<unsigned char>(text[begin]) & 0xc0U) == 0x80) // within a character
         ++begin;
     return "..." + text.substr(begin);
 }
@@ -118,7 +119,8 @@ std::string runsOn(const ExecutionPlan &plan, const std::vector<StageId> &stages
     std::string words;
     if (plan.stageCount > 1 && !found.empty())
         words = "stage " + ranges(found) + ", ";
-    return devices.empty() ? words + "no device" : words + (devices.size() == 1 ? "device " : "devices ") + ranges(devices);
+    return devices.empty() ? words + "no device"
+                           : words + (devices.size() == 1 ? "device " : "devices ") + ranges(devices);
 }
 
 LayeredGraph layeredOf(const Picture &picture, const std::vector<std::string> &places)
@@ -188,26 +190,26 @@ std::string graphSvg(const ExecutionPlan &plan, const std::set<OperatorId> &mark
         places.push_back(runsOn(plan, stages, box));
     const LayeredGraph graph = layeredOf(picture, places);
     const LayeredLayout layout = wrapped(graph, layeredLayout(graph));
-    std::string svg = "<svg class=\"graph\" tabindex=\"0\" role=\"img\" aria-label=\"operators of the model\" viewBox=\""
+    std::string svg =
+        "<svg class=\"graph\" tabindex=\"0\" role=\"img\" aria-label=\"operators of the model\" viewBox=\""
         + number(-kMargin) + " " + number(-kMargin) + " " + number(layout.width + 2 * kMargin) + " "
         + number(layout.height + 2 * kMargin) + "\" preserveAspectRatio=\"xMidYMid meet\">\n";
     svg += edgesSvg(graph, layout);
     for (std::size_t b = 0; b < picture.boxes.size(); ++b) {
         const Box &box = picture.boxes[b];
-        const bool differs = std::any_of(box.operators.begin(), box.operators.end(),
-            [&](OperatorId op) { return marked.count(op) > 0; });
+        const bool differs = std::any_of(
+            box.operators.begin(), box.operators.end(), [&](OperatorId op) { return marked.count(op) > 0; });
         const LayoutPoint &centre = layout.centres[b];
         const double width = graph.nodes[b].width;
-        const std::string what = box.isLayer
-            ? counted(static_cast<std::int64_t>(box.operators.size()), "operator")
-            : box.kind;
+        const std::string what =
+            box.isLayer ? counted(static_cast<std::int64_t>(box.operators.size()), "operator") : box.kind;
         svg += std::string("<g class=\"node") + (box.isLayer ? " layer" : "") + (differs ? " differs" : "")
             + "\" data-tip=\"" + htmlText(box.label + "\n" + what + "\n" + places[b]) + "\"><rect x=\""
             + number(centre.x - width / 2) + "\" y=\"" + number(centre.y - kBoxHeight / 2) + "\" width=\""
-            + number(width) + "\" height=\"" + number(kBoxHeight) + "\" rx=\"5\"/><text x=\"" + number(centre.x)
-            + "\" y=\"" + number(centre.y - 2) + "\">" + htmlText(shortened(box.label))
-            + "</text><text class=\"under\" x=\"" + number(centre.x) + "\" y=\"" + number(centre.y + 10) + "\">"
-            + htmlText(places[b]) + "</text></g>\n";
+            + number(width) + "\" height=\"" + number(kBoxHeight) + "\" rx=\"5\"/><text x=\""
+            + number(centre.x) + "\" y=\"" + number(centre.y - 2) + "\">" + htmlText(shortened(box.label))
+            + "</text><text class=\"under\" x=\"" + number(centre.x) + "\" y=\"" + number(centre.y + 10)
+            + "\">" + htmlText(places[b]) + "</text></g>\n";
     }
     return svg + "</svg>\n";
 }

@@ -24,7 +24,8 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-constexpr std::size_t kMostBars = 64; ///< Ranks that are drawn; of more, those that hold the same share a bar.
+constexpr std::size_t kMostBars =
+    64; ///< Ranks that are drawn; of more, those that hold the same share a bar.
 constexpr std::size_t kMostGroups = 2; ///< Of a line of communication.
 constexpr std::size_t kMostListedOperators = 200;
 
@@ -47,8 +48,8 @@ double shareOf(std::int64_t part, std::int64_t whole)
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-std::string section(const std::string &id, const std::string &title, const std::string &about,
-    const std::string &body)
+std::string section(
+    const std::string &id, const std::string &title, const std::string &about, const std::string &body)
 {
     if (body.empty())
         return {};
@@ -90,8 +91,9 @@ std::string cardsOf(const ReportedPlan &plan)
     html += card("sent", formatBytes(summary.sent), "by all devices in one step");
     const auto devices = static_cast<std::int64_t>(plan.plan.devices.size()) * plan.plan.units.count;
     html += card("devices", std::to_string(devices),
-        plan.plan.units.isOne() ? deviceNames(plan.cluster)
-                                : std::to_string(plan.plan.units.count) + " units alike; " + deviceNames(plan.cluster));
+        plan.plan.units.isOne()
+            ? deviceNames(plan.cluster)
+            : std::to_string(plan.plan.units.count) + " units alike; " + deviceNames(plan.cluster));
     html += card("pipeline", counted(plan.plan.stageCount, "stage"),
         counted(plan.plan.microBatches, "micro-batch")
             + (plan.plan.updates > 1 ? ", " + counted(plan.plan.updates, "update") : ""));
@@ -137,13 +139,15 @@ std::string bar(const std::string &name, std::int64_t part, std::int64_t whole, 
 {
     char width[32];
     std::snprintf(width, sizeof width, "%.3f", shareOf(part, whole) * 100);
-    return "<i style=\"width:" + std::string(width) + "%;--c:" + colour + "\" title=\"" + htmlText(name) + "\"></i>";
+    return "<i style=\"width:" + std::string(width) + "%;--c:" + colour + "\" title=\"" + htmlText(name)
+        + "\"></i>";
 }
 
 /// Ranks that hold the same, in the order of the first of each.
 std::vector<std::pair<RankMemory, std::vector<std::int32_t>>> ranksAlike(const std::vector<RankMemory> &ranks)
 {
-    std::map<std::tuple<std::int64_t, std::int64_t, std::array<std::int64_t, kHeldAsCount>>, std::size_t> known;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::array<std::int64_t, kHeldAsCount>>, std::size_t>
+        known;
     std::vector<std::pair<RankMemory, std::vector<std::int32_t>>> found;
     for (const RankMemory &rank : ranks) {
         const auto [at, isNew] = known.try_emplace({rank.peak, rank.limit, rank.held}, found.size());
@@ -198,20 +202,21 @@ std::string communicationTable(const std::vector<CommunicationLine> &lines)
     std::vector<Cells> rows;
     for (std::size_t i = 0; i < lines.size() && i < kMostListedLines; ++i) {
         const CommunicationLine &line = lines[i];
-        const std::string groups = line.kind == InstructionKind::Send ? counted(line.groupCount, "pair")
-                                                                      : counted(line.groupCount, "group") + " of "
-                + std::to_string(line.shape.ranks);
-        rows.push_back({nameOf(line.kind), htmlText(groups) + "<br><span class=\"note\">"
-                + htmlText(groupWords(line, kMostGroups)) + "</span>",
+        const std::string groups = line.kind == InstructionKind::Send
+            ? counted(line.groupCount, "pair")
+            : counted(line.groupCount, "group") + " of " + std::to_string(line.shape.ranks);
+        rows.push_back({nameOf(line.kind),
+            htmlText(groups) + "<br><span class=\"note\">" + htmlText(groupWords(line, kMostGroups))
+                + "</span>",
             htmlText(line.link), htmlText(algorithmWords(line)), formatBytes(line.bytes),
             std::to_string(line.count), formatNanoseconds(line.alone.count()),
             formatNanoseconds(line.time.count()), formatNanoseconds(line.exposed.count()),
             rate(busBandwidthOf(line)), formatNanoseconds(line.starts.front().count()),
             htmlText(passWords(line))});
     }
-    std::string html = htmlTable({{"what"}, {"groups"}, {"link"}, {"algorithm"}, {"size", true}, {"times", true},
-                                     {"once alone", true}, {"all", true}, {"exposed", true},
-                                     {"bus bandwidth", true}, {"first at", true}, {"in"}},
+    std::string html = htmlTable(
+        {{"what"}, {"groups"}, {"link"}, {"algorithm"}, {"size", true}, {"times", true}, {"once alone", true},
+            {"all", true}, {"exposed", true}, {"bus bandwidth", true}, {"first at", true}, {"in"}},
         rows);
     if (lines.size() > kMostListedLines)
         html += "<p class=\"note\">and " + std::to_string(lines.size() - kMostListedLines)
@@ -226,9 +231,9 @@ std::string tableOfRows(const ConstraintTable &table)
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         const Row &row = table.rows[r];
         html += std::string("<tr") + (row.enabled ? "" : " class=\"off\"") + "><td class=\"n\">"
-            + std::to_string(r + 1) + "</td><td><code>" + htmlText(print(row)) + "</code></td><td class=\"note\">"
-            + htmlText(row.note) + (row.origin == RowOrigin::Solver ? "<em>chosen by the search</em>" : "")
-            + "</td></tr>\n";
+            + std::to_string(r + 1) + "</td><td><code>" + htmlText(print(row))
+            + "</code></td><td class=\"note\">" + htmlText(row.note)
+            + (row.origin == RowOrigin::Solver ? "<em>chosen by the search</em>" : "") + "</td></tr>\n";
     }
     return html + "</tbody></table></div>\n";
 }
@@ -302,15 +307,15 @@ std::string stepPartsHtml(const Report &report)
         columns.push_back({"of the step", true});
     }
     for (std::size_t k = 0; k < kStepPartCount; ++k) {
-        rows[k].push_back("<span class=\"legend\"><i style=\"--c:var(--" + std::string(kColours[k])
-            + ")\"></i></span>" + nameOf(static_cast<StepPart>(k)));
+        rows[k].push_back("<i class=\"swatch\" style=\"--c:var(--" + std::string(kColours[k]) + ")\"></i>"
+            + nameOf(static_cast<StepPart>(k)));
         for (const StepParts &each : parts) {
             rows[k].push_back(formatNanoseconds(each.nanoseconds[k]));
             rows[k].push_back(percent(shareOf(each.nanoseconds[k], each.step())));
         }
     }
     return section("parts", "Where the time goes", "The step of an average device, cut into parts.",
-        body + htmlTable(columns, rows));
+        body + "<div style=\"max-width:640px\">" + htmlTable(columns, rows) + "</div>\n");
 }
 
 std::string memoryHtml(const Report &report)
@@ -353,8 +358,10 @@ std::string communicationHtml(const Report &report)
                                          : std::string("<p>Nothing is communicated.</p>\n");
     }
     return section("communication", "Communication",
-        "Sizes as nccl-tests count them; the algorithm is what NCCL's tuning model chooses. Exposed is what is "
-        "communicated while a member computes nothing. Groups that do the same at the same moments share a line.",
+        "Sizes as nccl-tests count them; the algorithm is what NCCL's tuning model chooses. Exposed is what "
+        "is "
+        "communicated while a member computes nothing. Groups that do the same at the same moments share a "
+        "line.",
         body);
 }
 
@@ -364,7 +371,7 @@ std::string rowsHtml(const Report &report)
     for (std::size_t p = 0; p < report.plans.size(); ++p) {
         const auto &rows = report.plans[p].rows;
         body += planHeading(report, p);
-        body += !rows ? "<p>The plan does not say of which rows it is.</p>\n"
+        body += !rows            ? "<p>The plan does not say of which rows it is.</p>\n"
             : rows->rows.empty() ? "<p>The table has no rows.</p>\n"
                                  : tableOfRows(*rows);
     }
@@ -383,12 +390,14 @@ std::string differenceHtml(const Report &report)
     const auto difference = differenceOf(a.plan, b.plan);
     if (!difference)
         return {};
-    body += "<h3>Operators</h3>\n<p>" + counted(static_cast<std::int64_t>(difference->operators.size()), "operator")
-        + " " + (difference->operators.size() == 1 ? "differs" : "differ") + ", " + std::to_string(difference->same)
+    body += "<h3>Operators</h3>\n<p>"
+        + counted(static_cast<std::int64_t>(difference->operators.size()), "operator") + " "
+        + (difference->operators.size() == 1 ? "differs" : "differ") + ", " + std::to_string(difference->same)
         + " are the same.</p>\n";
     std::vector<Cells> rows;
     for (std::size_t i = 0; i < difference->operators.size() && i < kMostListedOperators; ++i)
-        rows.push_back({htmlText(difference->operators[i].name), htmlText(wordsOf(difference->operators[i]))});
+        rows.push_back(
+            {htmlText(difference->operators[i].name), htmlText(wordsOf(difference->operators[i]))});
     if (!rows.empty())
         body += htmlTable({{"operator"}, {"how"}}, rows);
     if (difference->operators.size() > kMostListedOperators)
@@ -407,19 +416,25 @@ std::string assumptionsHtml(const Report &report)
         const DeviceModel &device = cluster.device;
         const Interconnect &links = cluster.links;
         std::vector<Cells> rows{
-            sourcedCells("memory", formatBytes({static_cast<std::int64_t>(device.memory.value)}), device.memory),
+            sourcedCells(
+                "memory", formatBytes({static_cast<std::int64_t>(device.memory.value)}), device.memory),
             sourcedCells("memory bandwidth", rate(device.memoryBandwidth.value), device.memoryBandwidth),
-            sourcedCells("float16 peak", formatQuantity(device.float16Flops.value) + "FLOP/s", device.float16Flops),
-            sourcedCells("share of it by products", percent(device.productEfficiency.value), device.productEfficiency),
-            sourcedCells("inside a node", rate(links.intraBandwidth.value) + " a device", links.intraBandwidth),
-            sourcedCells("between nodes", rate(links.interBandwidth.value) + " a node", links.interBandwidth)};
+            sourcedCells(
+                "float16 peak", formatQuantity(device.float16Flops.value) + "FLOP/s", device.float16Flops),
+            sourcedCells(
+                "share of it by products", percent(device.productEfficiency.value), device.productEfficiency),
+            sourcedCells(
+                "inside a node", rate(links.intraBandwidth.value) + " a device", links.intraBandwidth),
+            sourcedCells(
+                "between nodes", rate(links.interBandwidth.value) + " a node", links.interBandwidth)};
         for (const LinkLevel &level : links.outer)
-            rows.push_back(sourcedCells("between " + level.name + "s", rate(level.bandwidth.value), level.bandwidth));
+            rows.push_back(
+                sourcedCells("between " + level.name + "s", rate(level.bandwidth.value), level.bandwidth));
         for (const FrameworkAssumption &each : assumptionsOfFramework(cluster.framework))
             rows.push_back({htmlText(cluster.framework), htmlText(each.words),
                 "<span class=\"note\">" + htmlText(each.source) + "</span>"});
-        body += planHeading(report, p) + "<p>" + htmlText(cluster.name + ": " + deviceNames(cluster)) + "</p>\n"
-            + htmlTable({{"figure"}, {"value"}, {"from"}}, rows);
+        body += planHeading(report, p) + "<p>" + htmlText(cluster.name + ": " + deviceNames(cluster))
+            + "</p>\n" + htmlTable({{"figure"}, {"value"}, {"from"}}, rows);
     }
     return section("assumptions", "What was assumed of the machine", {}, body);
 }

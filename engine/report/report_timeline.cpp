@@ -37,15 +37,16 @@ std::size_t distinctSpans(const Timeline &timeline, const std::vector<std::vecto
     return count;
 }
 
-/// Devices by what they do.
+/// Devices by what they do. Devices of one class may have other spans all the same, that take no time.
 std::vector<std::vector<std::int32_t>> classesOf(const Timeline &timeline, std::size_t devices)
 {
-    std::map<std::int32_t, std::size_t> known;
+    std::map<std::pair<std::int32_t, std::size_t>, std::size_t> known;
     std::vector<std::vector<std::int32_t>> classes;
     for (std::size_t d = 0; d < devices && d + 1 < timeline.deviceBegin.size(); ++d) {
         const auto id = static_cast<std::int32_t>(d);
         const std::int32_t like = d < timeline.symmetryClass.size() ? timeline.symmetryClass[d] : -1 - id;
-        const auto [found, isNew] = known.try_emplace(like, classes.size());
+        const std::size_t spans = timeline.deviceBegin[d + 1] - timeline.deviceBegin[d];
+        const auto [found, isNew] = known.try_emplace({like, spans}, classes.size());
         if (isNew)
             classes.emplace_back();
         classes[found->second].push_back(id);
@@ -81,19 +82,18 @@ public:
         std::int64_t last = 0;
         for (std::size_t row = begin; row < end;) {
             std::size_t next = row + 1;
-            while (m_asBlocks && next < end && isOneBlock(device, row, next))
+            while (m_asBlocks && next < end && isOneBlock(row, next))
                 ++next;
             const Segment &segment = m_plan.plan.devices[device].segments[at(spans.segment[row])];
             const Instruction &instruction = segment.instructions[at(spans.instruction[row])];
             const std::int64_t until = spans.start[next - 1] + spans.duration[next - 1];
             lane.gap.push_back(spans.start[row] - last);
             lane.duration.push_back(until - spans.start[row]);
-            lane.spanClass.push_back(spanClassOf(m_plan.plan, segment, instruction));
-            lane.name.push_back(m_names.indexOf(next - row == 1 ? spanName(m_plan.plan, instruction)
-                                                                : blockName(segment, row, instruction)));
-            lane.microBatch.push_back(isPass(segment.kind) || segment.kind == SegmentKind::Transfer
-                    ? spans.microBatch[row]
-                    : -1);
+            lane.spanClass.push_back(mainClass(device, row, next));
+            lane.name.push_back(m_names.indexOf(
+                next - row == 1 ? spanName(m_plan.plan, instruction) : blockName(segment, row, instruction)));
+            lane.microBatch.push_back(
+                isPass(segment.kind) || segment.kind == SegmentKind::Transfer ? spans.microBatch[row] : -1);
             last = until;
             row = next;
         }
@@ -101,18 +101,28 @@ public:
     }
 
 private:
-    /// Row `next` goes on with what rows from `row` on began: the same block and colour, without a pause.
-    bool isOneBlock(std::size_t device, std::size_t row, std::size_t next) const
+    /// Row `next` goes on with what rows from `row` on began: the same block, without a pause.
+    bool isOneBlock(std::size_t row, std::size_t next) const
     {
         const SpanColumns &spans = m_plan.timeline.spans;
-        if (spans.segment[row] != spans.segment[next] || spans.microBatch[row] != spans.microBatch[next])
-            return false;
-        const Segment &segment = m_plan.plan.devices[device].segments[at(spans.segment[row])];
-        const auto classAt = [&](std::size_t r) {
-            return spanClassOf(m_plan.plan, segment, segment.instructions[at(spans.instruction[r])]);
-        };
         const std::int64_t pause = spans.start[next] - spans.start[next - 1] - spans.duration[next - 1];
-        return pause * 2000 <= m_plan.timeline.step.count() && classAt(row) == classAt(next);
+        return spans.segment[row] == spans.segment[next] && spans.microBatch[row] == spans.microBatch[next]
+            && pause * 2000 <= m_plan.timeline.step.count();
+    }
+
+    /// What most of the time of rows [row, next) is.
+    SpanClass mainClass(std::size_t device, std::size_t row, std::size_t next) const
+    {
+        const SpanColumns &spans = m_plan.timeline.spans;
+        const Segment &segment = m_plan.plan.devices[device].segments[at(spans.segment[row])];
+        std::array<std::int64_t, kSpanClassCount> time{};
+        const auto classAt = [&](std::size_t r) {
+            return static_cast<std::size_t>(
+                spanClassOf(m_plan.plan, segment, segment.instructions[at(spans.instruction[r])]));
+        };
+        for (std::size_t r = row; r < next; ++r)
+            time[classAt(r)] += spans.duration[r] + (r == row ? 1 : 0); // the first where none takes time
+        return static_cast<SpanClass>(std::max_element(time.begin(), time.end()) - time.begin());
     }
 
     std::string blockName(const Segment &segment, std::size_t row, const Instruction &instruction) const
@@ -173,7 +183,8 @@ json planJson(const ReportedPlan &plan, ReportNames &names)
     }
     for (auto &[device, entry] : inOrder)
         devices.push_back(std::move(entry));
-    return {{"step", plan.timeline.step.count()}, {"kinds", std::move(kinds)}, {"devices", std::move(devices)}};
+    return {
+        {"step", plan.timeline.step.count()}, {"kinds", std::move(kinds)}, {"devices", std::move(devices)}};
 }
 
 } // namespace
@@ -265,7 +276,8 @@ std::vector<std::int64_t> memorySteps(const MemoryCurve &curve, Nanoseconds step
         return most;
     const auto stepOf = [&](std::int64_t time) {
         const double share = static_cast<double>(time) / static_cast<double>(step.count());
-        return std::min(steps - 1, static_cast<std::size_t>(std::max(0.0, share * static_cast<double>(steps))));
+        return std::min(
+            steps - 1, static_cast<std::size_t>(std::max(0.0, share * static_cast<double>(steps))));
     };
     for (std::size_t i = 0; i < curve.time.size(); ++i) {
         std::int64_t bytes = 0;

@@ -7,6 +7,7 @@ const HEADER = 96, AXIS = 24, COMPUTE = 18, OTHER = 8, MEMORY = 18, GAP = 7;
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 
 function timeText(ns) {
+    if (Math.abs(ns) < 1e-6) return "0";
     const size = Math.abs(ns);
     if (size >= 1e9) return trim(ns / 1e9) + " s";
     if (size >= 1e6) return trim(ns / 1e6) + " ms";

@@ -74,6 +74,7 @@ protected:
             {"id": 1, "kind": "backward", "devices": [0], "time": 2, "memory": -1}], "edges": [[0, 1]]})";
         std::ofstream(s_folder->at("train.sh")) << "train.py --num-layers 2 --hidden-size 32 "
                                                    "--num-attention-heads 2 --seq-length 8 --vocab-size 64\n";
+        std::ofstream(s_folder->at("node.txt")) << "GPU0 GPU1\nGPU0 X NV12\nGPU1 NV12 X\n";
         SessionContents contents;
         contents.model.source = "zoo:mlp";
         contents.history = History({TableDocument("mesh dp=2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
@@ -187,7 +188,9 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
     testing::Values(VerbCase{"info", "info " + kSmallModel, {}},
         VerbCase{"solve", "solve " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"schedule", "schedule placement.json --micro-batches 2", "--picture"},
-        VerbCase{"simulate", "simulate plan.json", "--trace"}, VerbCase{"fits", "fits plan.json", {}},
+        VerbCase{"simulate", "simulate plan.json", "--trace"}, VerbCase{"fits", "fits plan.json", "--csv"},
+        VerbCase{"communication", "communication plan.json", "--csv"},
+        VerbCase{"report", "report plan.json --out report.html", {}},
         VerbCase{"compare", "compare plan.json plan.json", {}},
         VerbCase{"check-annotation", "check-annotation MatMul", {}},
         VerbCase{"verify", "verify plan.json", {}},
@@ -195,8 +198,8 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"import", "import train.sh", "--out"}, VerbCase{"export", "export plan.json", "--out"},
         VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
-        VerbCase{"cluster", {}, {}}, VerbCase{"session", "session a.planloom", {}},
-        VerbCase{"doctor", "doctor", {}}),
+        VerbCase{"cluster", "cluster --topology node.txt --device A100", "--out"},
+        VerbCase{"session", "session a.planloom", {}}, VerbCase{"doctor", "doctor", {}}),
     [](const auto &info) {
         std::string name = info.param.name;
         std::erase(name, '-');
@@ -209,7 +212,7 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 16 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 18 + 1) << "those above, and help";
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)

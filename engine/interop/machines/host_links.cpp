@@ -12,7 +12,8 @@ namespace planloom {
 
 namespace {
 
-constexpr double kNetworkShare = 0.96; ///< Of a card's line rate: 48 of 50 GB/s, NCCL's author, nccl-tests issue 119.
+constexpr double kNetworkShare =
+    0.96; ///< Of a card's line rate: 48 of 50 GB/s, NCCL's author, nccl-tests issue 119.
 constexpr double kThroughHost = 1.2; ///< By so much NCCL counts PCI Express slower where it passes the host.
 
 std::string gigabytes(double rate)
@@ -29,7 +30,8 @@ std::int32_t linksOfProfile(const Cluster &profile)
     return rate > 0 ? static_cast<std::int32_t>(std::lround(profile.links.intraBandwidth.value / rate)) : 0;
 }
 
-/// How many links each device has for the others together, the fewest of all; 0 where two have no way by them.
+/// How many links each device has for the others together, the fewest of all; 0 where two have no way by
+/// them.
 Result<std::int32_t> commonLinks(const HostTopology &host, std::int32_t most)
 {
     const std::size_t count = host.devices.size();
@@ -60,7 +62,8 @@ Result<std::int32_t> commonLinks(const HostTopology &host, std::int32_t most)
 }
 
 /// A node without links of its own between its devices.
-Interconnect overPcie(const HostTopology &host, const Interconnect &profile, std::vector<std::string> &assumed)
+Interconnect overPcie(
+    const HostTopology &host, const Interconnect &profile, std::vector<std::string> &assumed)
 {
     const auto card = clusterNamed("h100-pcie:1");
     Interconnect links = profile.architecture == LinkArchitecture::PcieOnly || !card ? profile : card->links;
@@ -123,7 +126,8 @@ Result<Interconnect> linksOfHost(
     if (links.allToAllBandwidth.value > 0)
         links.allToAllBandwidth.value *= bandwidth / links.intraBandwidth.value;
     links.intraBandwidth = {bandwidth,
-        host.source + ": " + std::to_string(common) + " NVLinks at " + gigabytes(rate) + " each (NCCL's constant)"};
+        host.source + ": " + std::to_string(common) + " NVLinks at " + gigabytes(rate)
+            + " each (NCCL's constant)"};
     assumed.push_back("latencies inside of a node are those of the profile " + profile.name);
     return links;
 }
@@ -131,8 +135,8 @@ Result<Interconnect> linksOfHost(
 void addNetwork(Interconnect &links, const HostTopology &host, std::vector<std::string> &assumed)
 {
     if (host.nics.empty()) {
-        assumed.push_back("the network between nodes is the profile's: " + gigabytes(links.interBandwidth.value)
-            + " a node");
+        assumed.push_back("the network between nodes is the profile's: "
+            + gigabytes(links.interBandwidth.value) + " a node");
         return;
     }
     double fastest = 0;
@@ -156,8 +160,10 @@ void addNetwork(Interconnect &links, const HostTopology &host, std::vector<std::
     } else {
         const double each = links.interBandwidth.value / links.portsPerNode();
         links.interBandwidth = {each * cards,
-            host.source + ": " + counted(cards, "card") + "; " + gigabytes(each) + " each, as in the profile"};
-        assumed.push_back("how fast a card is does not stand in the file: " + gigabytes(each) + ", as in the profile");
+            host.source + ": " + counted(cards, "card") + "; " + gigabytes(each)
+                + " each, as in the profile"};
+        assumed.push_back(
+            "how fast a card is does not stand in the file: " + gigabytes(each) + ", as in the profile");
     }
     links.interPorts = {};
     if (cards < static_cast<std::int32_t>(host.devices.size()))

@@ -21,7 +21,8 @@ Error invalid(std::string message)
 Error tooMany()
 {
     return {ErrorCode::ResourceLimit,
-        "the expression names more than " + std::to_string(kMostHosts) + " hosts", "a cluster has at most 16384 devices", {}};
+        "the expression names more than " + std::to_string(kMostHosts) + " hosts",
+        "a cluster has at most 16384 devices", {}};
 }
 
 /// Numbers of a range that are written with `digits` digits at least.

@@ -46,8 +46,8 @@ struct HostTopology {
     std::int32_t linksBetween(std::size_t a, std::size_t b) const { return links[a * devices.size() + b]; }
 };
 
-/// Bytes/s of `lanes` lanes of PCI Express at so many GT/s, by NCCL's constants (src/graph/topo.h: 12 GB/s for
-/// generation 3, and in proportion): three quarters of the line rate.
+/// Bytes/s of `lanes` lanes of PCI Express at so many GT/s, by NCCL's constants (src/graph/topo.h: 12 GB/s
+/// for generation 3, and in proportion): three quarters of the line rate.
 double pcieBandwidth(double gigatransfers, std::int32_t lanes);
 
 /// The device that a number of PCI's register stands for ("0x10de", "0x2330"), in words that

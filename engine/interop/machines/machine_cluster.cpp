@@ -67,7 +67,8 @@ Result<void> readOne(const NamedText &file, Said &said, std::vector<std::string>
     const auto kind = machineFileOf(file.text);
     if (!kind)
         return Error{ErrorCode::InvalidInput, "this is no description of a machine that Planloom knows",
-            "known: NCCL's topology (NCCL_TOPO_DUMP_FILE), what nvidia-smi topo -m and nvidia-smi -q print, Slurm's "
+            "known: NCCL's topology (NCCL_TOPO_DUMP_FILE), what nvidia-smi topo -m and nvidia-smi -q print, "
+            "Slurm's "
             "topology.conf and topology.yaml, system files of SimuMax and AIConfigurator",
             file.name};
     std::string sentence;
@@ -92,9 +93,11 @@ Result<void> readOne(const NamedText &file, Said &said, std::vector<std::string>
     case MachineFile::SlurmConf:
     case MachineFile::SlurmYaml: {
         if (said.tree)
-            return Error{ErrorCode::InvalidInput, "this is a second topology of switches", "name one", file.name};
+            return Error{
+                ErrorCode::InvalidInput, "this is a second topology of switches", "name one", file.name};
         TRY(said.tree,
-            inFile(*kind == MachineFile::SlurmConf ? readTopologyConf(file.text) : readTopologyYaml(file.text),
+            inFile(
+                *kind == MachineFile::SlurmConf ? readTopologyConf(file.text) : readTopologyYaml(file.text),
                 file.name));
         sentence = sentenceOf(*said.tree);
         break;
@@ -102,7 +105,8 @@ Result<void> readOne(const NamedText &file, Said &said, std::vector<std::string>
     case MachineFile::SimumaxSystem:
     case MachineFile::AiconfiguratorSystem: {
         if (said.system)
-            return Error{ErrorCode::InvalidInput, "this is a second file of a whole machine", "name one", file.name};
+            return Error{
+                ErrorCode::InvalidInput, "this is a second file of a whole machine", "name one", file.name};
         TRY(said.system,
             inFile(*kind == MachineFile::SimumaxSystem ? readSimumaxSystem(file.text)
                                                        : readAiconfiguratorSystem(file.text),
@@ -130,7 +134,8 @@ Error unknownDevice(const std::string &what)
     std::string known;
     for (const std::string &name : clusterNames())
         known += (known.empty() ? "" : ", ") + name;
-    return {ErrorCode::NotFound, what, "--device names one, by its product or by a profile: " + known, "--device"};
+    return {ErrorCode::NotFound, what, "--device names one, by its product or by a profile: " + known,
+        "--device"};
 }
 
 Result<std::string> profileOf(const HostDevice &device, const std::string &source, const std::string &wanted)
@@ -142,11 +147,12 @@ Result<std::string> profileOf(const HostDevice &device, const std::string &sourc
         return unknownDevice("there is no profile of the device \"" + wanted.substr(0, 80) + "\"");
     const std::string name = source + ", " + device.name;
     if (!device.product.empty())
-        return unknownDevice(name + ": there is no profile of the device \"" + device.product.substr(0, 80) + "\"");
+        return unknownDevice(
+            name + ": there is no profile of the device \"" + device.product.substr(0, 80) + "\"");
     return unknownDevice(name
-        + (device.architecture.empty() ? ": nothing says which device this is"
-                                       : ": all that is known of the device is " + device.architecture
-                    + ", which several have"));
+        + (device.architecture.empty()
+                ? ": nothing says which device this is"
+                : ": all that is known of the device is " + device.architecture + ", which several have"));
 }
 
 /// The query's products and domains at the devices of the host with links.
@@ -185,7 +191,8 @@ Result<std::vector<HostTopology>> hostsOf(Said &said)
     std::vector<HostTopology> hosts;
     for (std::size_t h = 0; h < count; ++h) {
         TRY(HostTopology host,
-            joined(said.links[said.links.size() == 1 ? 0 : h], said.queries[said.queries.size() == 1 ? 0 : h]));
+            joined(
+                said.links[said.links.size() == 1 ? 0 : h], said.queries[said.queries.size() == 1 ? 0 : h]));
         hosts.push_back(std::move(host));
     }
     return hosts;
@@ -207,12 +214,14 @@ Result<std::int32_t> hostCount(const MachineRequest &request, const Said &said, 
     const auto inTree = said.tree ? static_cast<std::int32_t>(said.tree->hosts.size()) : 0;
     if (request.hosts > 0 && inTree > 0 && request.hosts != inTree)
         return Error{ErrorCode::InvalidInput,
-            "the switches join " + std::to_string(inTree) + " hosts, and --hosts says " + std::to_string(request.hosts),
+            "the switches join " + std::to_string(inTree) + " hosts, and --hosts says "
+                + std::to_string(request.hosts),
             "leave --hosts out", "--hosts"};
     const std::int32_t wanted = std::max(request.hosts, inTree);
     if (wanted > 0 && known > 1 && static_cast<std::size_t>(wanted) != known)
         return Error{ErrorCode::InvalidInput,
-            "there are files of " + std::to_string(known) + " hosts, where " + std::to_string(wanted) + " were expected",
+            "there are files of " + std::to_string(known) + " hosts, where " + std::to_string(wanted)
+                + " were expected",
             "name one that stands for all, or one for each", "--topology"};
     return wanted > 0 ? wanted : static_cast<std::int32_t>(known);
 }
@@ -262,8 +271,8 @@ public:
         }
         if (m_made.cluster.deviceCount > kMostDevices)
             return Error{ErrorCode::ResourceLimit,
-                "the cluster would have " + std::to_string(m_made.cluster.deviceCount) + " devices, more than "
-                    + std::to_string(kMostDevices),
+                "the cluster would have " + std::to_string(m_made.cluster.deviceCount)
+                    + " devices, more than " + std::to_string(kMostDevices),
                 "name fewer hosts", "--topology"};
         addLevels();
         // What is made must be a cluster that a file may hold.
@@ -278,7 +287,8 @@ private:
     {
         if (!m_said.links.empty() || !m_said.queries.empty())
             return Error{ErrorCode::InvalidInput,
-                "a file of a whole machine stands beside topologies of hosts", "name one or the other", "--topology"};
+                "a file of a whole machine stands beside topologies of hosts", "name one or the other",
+                "--topology"};
         const SystemFigures &system = *m_said.system;
         const std::string &words = m_request.device.empty() ? system.device : m_request.device;
         const auto profile = profileNamed(words);
@@ -289,7 +299,8 @@ private:
         m_made.assumed.push_back("what the file does not say is that of the profile " + *profile);
         TRY(const std::int32_t hosts, hostCount(m_request, m_said, 1));
         m_hosts = hosts;
-        return setCount(static_cast<std::int64_t>(hosts) * system.devicesPerNode, system.devicesPerNode, words);
+        return setCount(
+            static_cast<std::int64_t>(hosts) * system.devicesPerNode, system.devicesPerNode, words);
     }
 
     Result<void> setCount(std::int64_t devices, std::int32_t perNode, const std::string &name)
@@ -310,15 +321,17 @@ private:
         TRY(std::vector<HostTopology> hosts, hostsOf(m_said));
         if (hosts.empty())
             return Error{ErrorCode::InvalidInput, "no file says what devices a host has",
-                "beside the switches, name a topology of NCCL, or what nvidia-smi topo -m or -q print", "--topology"};
+                "beside the switches, name a topology of NCCL, or what nvidia-smi topo -m or -q print",
+                "--topology"};
         TRY(m_hosts, hostCount(m_request, m_said, hosts.size()));
         TRY_VOID(findNodes(hosts));
         const std::size_t perNode = m_nodes.front().host.devices.size();
         for (const SaidNode &node : m_nodes)
             if (node.host.devices.size() != perNode)
                 return Error{ErrorCode::InvalidInput,
-                    m_nodes.front().host.source + " has " + counted(static_cast<std::int64_t>(perNode), "device") + ", "
-                        + node.host.source + " has " + std::to_string(node.host.devices.size()),
+                    m_nodes.front().host.source + " has "
+                        + counted(static_cast<std::int64_t>(perNode), "device") + ", " + node.host.source
+                        + " has " + std::to_string(node.host.devices.size()),
                     "all nodes of a cluster have equally many", "--topology"};
         return addClasses(static_cast<std::int32_t>(perNode));
     }
@@ -371,7 +384,8 @@ private:
                 "name a query of each host", "--hosts"};
         groups.front().assign(static_cast<std::size_t>(together), host);
         m_repeats = m_hosts / together;
-        m_made.assumed.push_back(counted(together, "host") + " are an NVLink domain, as in the profile " + name);
+        m_made.assumed.push_back(
+            counted(together, "host") + " are an NVLink domain, as in the profile " + name);
         return {};
     }
 
@@ -411,7 +425,8 @@ private:
         profile.name = node.profiles[device];
         TRY(Interconnect links, linksOfHost(node.host, profile, m_made.assumed));
         addNetwork(links, node.host, m_made.assumed);
-        m_made.assumed.push_back("rates of " + profile.device.name + " are those of the profile " + profile.name);
+        m_made.assumed.push_back(
+            "rates of " + profile.device.name + " are those of the profile " + profile.name);
         checkMemory(node.host.devices[device], profile.device);
         if (!m_hasClass) {
             cluster = std::move(profile);
@@ -421,7 +436,8 @@ private:
         }
         if (cluster.otherClasses.size() + 1 >= kMostDeviceClasses)
             return Error{ErrorCode::ResourceLimit,
-                "there are more than " + std::to_string(kMostDeviceClasses) + " kinds of devices", {}, "--topology"};
+                "there are more than " + std::to_string(kMostDeviceClasses) + " kinds of devices", {},
+                "--topology"};
         cluster.otherClasses.push_back({std::move(profile.device), std::move(links), {}});
         return {};
     }
@@ -431,8 +447,9 @@ private:
     {
         if (device.memory <= 0 || std::abs(device.memory - model.memory.value) <= model.memory.value / 10)
             return;
-        m_made.assumed.push_back("the device's memory is that of the file, " + formatBytes({static_cast<std::int64_t>(device.memory)})
-            + ", not the profile's " + formatBytes({static_cast<std::int64_t>(model.memory.value)}));
+        m_made.assumed.push_back("the device's memory is that of the file, "
+            + formatBytes({static_cast<std::int64_t>(device.memory)}) + ", not the profile's "
+            + formatBytes({static_cast<std::int64_t>(model.memory.value)}));
         model.memory = {device.memory, "nvidia-smi -q"};
     }
 
@@ -441,8 +458,8 @@ private:
     {
         for (const SaidNode &node : m_nodes)
             if (node.host.links != m_nodes.front().host.links && node.profiles == m_nodes.front().profiles) {
-                m_made.assumed.push_back("nodes of one kind have the links of " + m_nodes.front().host.source + ", although "
-                    + node.host.source + " has others");
+                m_made.assumed.push_back("nodes of one kind have the links of " + m_nodes.front().host.source
+                    + ", although " + node.host.source + " has others");
                 return;
             }
     }
@@ -453,7 +470,8 @@ private:
         if (!m_said.tree)
             return;
         Interconnect &links = m_made.cluster.links;
-        const std::int32_t nodes = (m_made.cluster.deviceCount + links.devicesPerNode - 1) / links.devicesPerNode;
+        const std::int32_t nodes =
+            (m_made.cluster.deviceCount + links.devicesPerNode - 1) / links.devicesPerNode;
         const std::int32_t hostsPerNode = std::max(1, m_hosts / std::max(1, nodes));
         double nodesBelow = 1;
         for (std::size_t l = 0; l < m_said.tree->levels.size(); ++l) {
@@ -471,7 +489,8 @@ private:
                 {nodesBelow * links.interBandwidth.value, "not said: as much as all of its nodes send"},
                 {links.interLatency.value + kSwitchLatency * static_cast<double>(links.outer.size() + 1),
                     "not said: 1 us for each further switch"}});
-            m_made.assumed.push_back("links above a " + level.name + " carry all that its nodes send, 1 us later");
+            m_made.assumed.push_back(
+                "links above a " + level.name + " carry all that its nodes send, 1 us later");
         }
         for (DeviceClass &other : m_made.cluster.otherClasses)
             other.links.outer = links.outer;
@@ -488,7 +507,8 @@ private:
 
 bool hasLine(std::string_view text, std::string_view begin)
 {
-    return text.substr(0, begin.size()) == begin || text.find("\n" + std::string(begin)) != std::string_view::npos;
+    return text.substr(0, begin.size()) == begin
+        || text.find("\n" + std::string(begin)) != std::string_view::npos;
 }
 
 } // namespace
@@ -506,15 +526,17 @@ std::optional<MachineFile> machineFileOf(std::string_view text)
     if (begin.starts_with('<'))
         return MachineFile::NcclTopology;
     if (begin.starts_with('{'))
-        return text.find("\"num_per_node\"") != std::string_view::npos ? std::optional(MachineFile::SimumaxSystem)
-                                                                       : std::nullopt;
+        return text.find("\"num_per_node\"") != std::string_view::npos
+            ? std::optional(MachineFile::SimumaxSystem)
+            : std::nullopt;
     if (hasLine(text, "gpu:") && hasLine(text, "node:"))
         return MachineFile::AiconfiguratorSystem;
     if (containsLetters(text, "SwitchName=") || containsLetters(text, "BlockName="))
         return MachineFile::SlurmConf;
     if (hasLine(text, "- topology:"))
         return MachineFile::SlurmYaml;
-    if (text.find("NVSMI LOG") != std::string_view::npos || text.find("Product Name  ") != std::string_view::npos)
+    if (text.find("NVSMI LOG") != std::string_view::npos
+        || text.find("Product Name  ") != std::string_view::npos)
         return MachineFile::SmiQuery;
     if (text.find("GPU0") != std::string_view::npos)
         return MachineFile::SmiTopology;

@@ -45,10 +45,10 @@ struct MachineCluster {
     std::vector<std::string> assumed{}; ///< A sentence each: what none of them said.
 };
 
-/// Makes a cluster of topologies: hosts (of NCCL, of nvidia-smi) with their links and cards, domains of NVLink
-/// over several hosts, switches above them, or a whole machine of another simulator. Devices are known by their
-/// product or their number on the bus, and have the figures of the profile; links count as often as the files
-/// have them, at the rate of their generation.
+/// Makes a cluster of topologies: hosts (of NCCL, of nvidia-smi) with their links and cards, domains of
+/// NVLink over several hosts, switches above them, or a whole machine of another simulator. Devices are known
+/// by their product or their number on the bus, and have the figures of the profile; links count as often as
+/// the files have them, at the rate of their generation.
 ///
 /// Hosts stand in the order of the files. One host stands for all where Slurm's file or `hosts` says how many
 /// there are. A query (`nvidia-smi -q`) is of the host whose links stand at the same place among the files.

@@ -59,8 +59,8 @@ private:
     }
 
     /// A whole number in its range; `missing` where the attribute is not there, or empty.
-    static Result<std::int64_t> whole(const XmlElement &element, std::string_view attribute, std::int64_t missing,
-        std::int64_t least, std::int64_t most)
+    static Result<std::int64_t> whole(const XmlElement &element, std::string_view attribute,
+        std::int64_t missing, std::int64_t least, std::int64_t most)
     {
         const std::string &said = text(element, attribute);
         if (said.empty())
@@ -98,7 +98,8 @@ private:
             return atLine(gpu.line, "<gpu> lies in no <pci> with a \"busid\"");
         HostDevice device{.name = lowerCase(text(*pci, "busid"))};
         device.line = gpu.line;
-        if (const auto [known, isNew] = m_byName.emplace(host + " " + device.name, m_host.devices.size()); !isNew)
+        if (const auto [known, isNew] = m_byName.emplace(host + " " + device.name, m_host.devices.size());
+            !isNew)
             return atLine(gpu.line,
                 "the device " + device.name + " stands twice, first in line "
                     + std::to_string(m_host.devices[known->second].line));
@@ -127,7 +128,8 @@ private:
             TRY(const std::int64_t kind, whole(link, "tclass", 0, 0, 0xffffff));
             if (text(link, "target").empty())
                 return atLine(link.line, "<" + link.name + "> has no \"target\"");
-            m_links.push_back({index, host + " " + lowerCase(text(link, "target")), count, kind == kSwitchClass, link.line});
+            m_links.push_back({index, host + " " + lowerCase(text(link, "target")), count,
+                kind == kSwitchClass, link.line});
         }
         return {};
     }
@@ -138,7 +140,9 @@ private:
         HostNic nic{text(net, "name").substr(0, 64), static_cast<double>(speed) * 1e6 / 8};
         if (nic.name.empty())
             nic.name = "card " + std::to_string(m_host.nics.size());
-        if (const auto [known, isNew] = m_nicLines.emplace(host + " " + nic.name + " port " + text(net, "port"), net.line); !isNew)
+        if (const auto [known, isNew] =
+                m_nicLines.emplace(host + " " + nic.name + " port " + text(net, "port"), net.line);
+            !isNew)
             return atLine(net.line,
                 "the card " + nic.name + " stands twice, first in line " + std::to_string(known->second));
         m_host.nics.push_back(std::move(nic));

@@ -15,7 +15,8 @@ std::optional<std::int64_t> wholeNumber(std::string_view text)
     std::int64_t value = 0;
     const auto [end, failure] =
         std::from_chars(text.data(), text.data() + text.size(), value, isHexadecimal ? 16 : 10);
-    if (failure != std::errc{} || end != text.data() + text.size() || (isHexadecimal && text.starts_with('-')))
+    if (failure != std::errc{} || end != text.data() + text.size()
+        || (isHexadecimal && text.starts_with('-')))
         return std::nullopt;
     return value;
 }
@@ -40,7 +41,8 @@ std::optional<double> leadingNumber(std::string_view text)
 
 Error atLine(std::int32_t line, std::string message, std::string advice)
 {
-    return {ErrorCode::InvalidInput, std::move(message), std::move(advice), "line:" + std::to_string(line) + ":1"};
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice),
+        "line:" + std::to_string(line) + ":1"};
 }
 
 } // namespace planloom

@@ -45,7 +45,8 @@ Result<std::map<std::string, std::string>> wordsOf(std::string_view line, std::i
         const std::string_view word = line.substr(at, end - at);
         const std::size_t equals = word.find('=');
         if (equals == std::string_view::npos || equals == 0 || equals + 1 == word.size())
-            return atLine(number, "\"" + std::string(word.substr(0, 40)) + "\" is no setting: NAME=VALUE was expected",
+            return atLine(number,
+                "\"" + std::string(word.substr(0, 40)) + "\" is no setting: NAME=VALUE was expected",
                 "the line may have been cut off");
         const std::string key = lowerCase(word.substr(0, equals));
         if (!words.emplace(key, std::string(word.substr(equals + 1))).second)
@@ -72,8 +73,9 @@ public:
                     + std::to_string(m_switches[known->second].line));
         if (said.hosts.empty() == said.switches.empty())
             return atLine(said.line,
-                "the switch " + said.name.substr(0, 40) + (said.hosts.empty() ? " has neither hosts nor switches below it"
-                                                                              : " has hosts and switches below it"));
+                "the switch " + said.name.substr(0, 40)
+                    + (said.hosts.empty() ? " has neither hosts nor switches below it"
+                                          : " has hosts and switches below it"));
         m_switches.push_back(std::move(said));
         return {};
     }
@@ -85,7 +87,8 @@ public:
         TRY_VOID(findChildren());
         const std::vector<std::size_t> roots = rootsOf();
         if (roots.empty())
-            return atLine(m_switches.front().line, "every switch lies below another one: they go round in a circle");
+            return atLine(
+                m_switches.front().line, "every switch lies below another one: they go round in a circle");
         const bool areBlocks = std::string_view(leaf) == "block";
         if (roots.size() > 1 && !areBlocks)
             return atLine(m_switches[roots[1]].line,
@@ -118,11 +121,13 @@ private:
                 const auto found = m_byName.find(name);
                 if (found == m_byName.end())
                     return atLine(said.line,
-                        "the switch " + name.substr(0, 40) + " below " + said.name.substr(0, 40) + " is not in the file");
+                        "the switch " + name.substr(0, 40) + " below " + said.name.substr(0, 40)
+                            + " is not in the file");
                 if (m_parent[found->second])
                     return atLine(said.line,
-                        "the switch " + name.substr(0, 40) + " lies below " + m_switches[*m_parent[found->second]].name
-                            + " and below " + said.name.substr(0, 40));
+                        "the switch " + name.substr(0, 40) + " lies below "
+                            + m_switches[*m_parent[found->second]].name + " and below "
+                            + said.name.substr(0, 40));
                 m_parent[found->second] = s;
                 m_children[s].push_back(found->second);
             }
@@ -151,8 +156,10 @@ private:
     Result<void> visit(std::size_t index, std::size_t depth)
     {
         if (depth > kMostOuterLevels)
-            return placed({ErrorCode::NotSupported,
-                              "there are more than " + std::to_string(kMostOuterLevels) + " levels of switches", {}, {}},
+            return placed(
+                {ErrorCode::NotSupported,
+                    "there are more than " + std::to_string(kMostOuterLevels) + " levels of switches", {},
+                    {}},
                 m_switches[index].line);
         ++m_visited;
         m_seen.insert(index);
@@ -165,7 +172,9 @@ private:
                 return placed(std::move(names).error(), said.line);
             if (m_leafDepth.value_or(depth) != depth)
                 return placed({ErrorCode::NotSupported,
-                                  "the hosts of " + said.name.substr(0, 40) + " lie below more or fewer switches than others", {}, {}},
+                                  "the hosts of " + said.name.substr(0, 40)
+                                      + " lie below more or fewer switches than others",
+                                  {}, {}},
                     said.line);
             m_leafDepth = depth;
             for (const std::string &name : *names) {
@@ -194,8 +203,8 @@ private:
             std::map<std::int32_t, std::int32_t> times;
             for (const std::int32_t size : sizes)
                 ++times[size];
-            const auto most = std::max_element(times.begin(), times.end(),
-                [](const auto &a, const auto &b) { return a.second < b.second; });
+            const auto most = std::max_element(
+                times.begin(), times.end(), [](const auto &a, const auto &b) { return a.second < b.second; });
             const std::size_t level = m_tree.levels.size();
             m_tree.levels.push_back({level == 0 ? leaf : "level-" + std::to_string(level + 1) + " switch",
                 most->first, times.size() == 1});
@@ -269,7 +278,8 @@ Result<SwitchTree> readTopologyConf(std::string_view text)
         if (areBlocks.value_or(!block.empty()) != !block.empty() || (!block.empty() && !name.empty()))
             return atLine(number, "switches and blocks stand in one file");
         areBlocks = !block.empty();
-        TRY_VOID(reader.add({block.empty() ? name : block, textAt(words, "nodes"), textAt(words, "switches"), number}));
+        TRY_VOID(reader.add(
+            {block.empty() ? name : block, textAt(words, "nodes"), textAt(words, "switches"), number}));
     }
     return reader.finish(areBlocks.value_or(false) ? "block" : "switch");
 }
@@ -284,7 +294,8 @@ Result<SwitchTree> readTopologyYaml(std::string_view text)
     if (!tree) {
         Error error = tree.error();
         if (const Place place = placeOf(error); std::holds_alternative<TextPlace>(place))
-            error.where = toString(TextPlace{std::get<TextPlace>(place).line - 1, std::get<TextPlace>(place).column});
+            error.where =
+                toString(TextPlace{std::get<TextPlace>(place).line - 1, std::get<TextPlace>(place).column});
         return error;
     }
     std::map<std::string, YamlTopology> topologies;

@@ -25,7 +25,8 @@ struct SwitchTree {
 };
 
 /// Slurm's topology.conf, of trees or of blocks.
-/// @return InvalidInput with its place: switches and hosts twice, switches that are not there, cycles, parts that
+/// @return InvalidInput with its place: switches and hosts twice, switches that are not there, cycles, parts
+/// that
 ///   nothing joins, leaves of different depths; ResourceLimit
 Result<SwitchTree> readTopologyConf(std::string_view text);
 

@@ -17,7 +17,9 @@ double gigatransfersOf(std::int64_t generation)
     constexpr std::int64_t kGenerations = 7;
     if (generation < 1 || generation > kGenerations)
         return 0;
-    return generation == 1 ? 2.5 : generation == 2 ? 5 : 8 * static_cast<double>(std::int64_t{1} << (generation - 3));
+    return generation == 1 ? 2.5
+        : generation == 2  ? 5
+                           : 8 * static_cast<double>(std::int64_t{1} << (generation - 3));
 }
 
 struct Line {
@@ -55,7 +57,8 @@ public:
         }
         TRY_VOID(endDevice());
         if (m_host.devices.empty())
-            return atLine(1, "there is no device in the file", "nvidia-smi -q prints a section \"GPU ...\" for each");
+            return atLine(
+                1, "there is no device in the file", "nvidia-smi -q prints a section \"GPU ...\" for each");
         if (m_attached > 0 && m_attached != static_cast<std::int64_t>(m_host.devices.size()))
             return atLine(m_attachedLine,
                 std::to_string(m_attached) + " devices are attached, and the file has "
@@ -77,7 +80,8 @@ private:
         if (line.key == "Attached GPUs") {
             const auto count = wholeNumber(line.value);
             if (!count || *count < 0)
-                return atLine(number, "the number of attached devices is \"" + std::string(line.value.substr(0, 40)) + "\"");
+                return atLine(number,
+                    "the number of attached devices is \"" + std::string(line.value.substr(0, 40)) + "\"");
             m_attached = *count;
             m_attachedLine = number;
         }
@@ -100,7 +104,8 @@ private:
     {
         if (const auto [known, isNew] = m_lines.emplace(name, number); !isNew)
             return atLine(number,
-                "the device " + name.substr(0, 40) + " stands twice, first in line " + std::to_string(known->second));
+                "the device " + name.substr(0, 40) + " stands twice, first in line "
+                    + std::to_string(known->second));
         if (m_host.devices.size() >= kMostHostDevices)
             return Error{ErrorCode::ResourceLimit,
                 "there are more than " + std::to_string(kMostHostDevices) + " devices", {},
@@ -116,8 +121,8 @@ private:
 
     bool isIn(std::string_view section) const
     {
-        return std::any_of(m_sections.begin(), m_sections.end(),
-            [&](const auto &each) { return each.second == section; });
+        return std::any_of(
+            m_sections.begin(), m_sections.end(), [&](const auto &each) { return each.second == section; });
     }
 
     /// Of "Max" where there is one: what a device waits with is no measure of what it can.
@@ -126,17 +131,21 @@ private:
         const std::string value(line.value.substr(0, 200));
         if (line.key == "Product Name") {
             m_device->product = value;
-        } else if (line.key == "Total" && !m_sections.empty() && m_sections.back().second == "FB Memory Usage") {
+        } else if (line.key == "Total" && !m_sections.empty()
+            && m_sections.back().second == "FB Memory Usage") {
             const auto mebibytes = leadingNumber(value);
             if (!mebibytes || !value.ends_with("MiB") || *mebibytes > 1e8)
-                return atLine(number, "the memory is \"" + value.substr(0, 40) + "\", where MiB were expected");
+                return atLine(
+                    number, "the memory is \"" + value.substr(0, 40) + "\", where MiB were expected");
             m_device->memory = *mebibytes * (1 << 20);
         } else if (isIn("PCIe Generation") && line.key == "Max") {
             m_generation = wholeNumber(value).value_or(0);
         } else if (isIn("Link Width") && line.key == "Max") {
             const auto lanes = leadingNumber(value);
             if (value.starts_with('-') || (lanes && *lanes > 64))
-                return atLine(number, "the width of the link is \"" + value.substr(0, 40) + "\", where 1x to 64x were expected");
+                return atLine(number,
+                    "the width of the link is \"" + value.substr(0, 40)
+                        + "\", where 1x to 64x were expected");
             m_width = static_cast<std::int32_t>(lanes.value_or(0));
         } else if (isIn("Fabric") && line.key == "CliqueId") {
             m_clique = value;
@@ -162,7 +171,8 @@ private:
     HostTopology m_host{};
     std::optional<HostDevice> m_device{}; ///< That is being read.
     std::map<std::string, std::int32_t> m_lines{}; ///< Of devices.
-    std::vector<std::pair<std::size_t, std::string>> m_sections{}; ///< Around the line: how far in, and its name.
+    std::vector<std::pair<std::size_t, std::string>>
+        m_sections{}; ///< Around the line: how far in, and its name.
     std::string m_uuid{};
     std::string m_clique{};
     std::int64_t m_generation = 0;

@@ -53,7 +53,8 @@ std::vector<Word> wordsOf(std::string_view line)
 
 bool isDevice(std::string_view word)
 {
-    return word.size() > 3 && word.substr(0, 3) == "GPU" && std::all_of(word.begin() + 3, word.end(), isDigit);
+    return word.size() > 3 && word.substr(0, 3) == "GPU"
+        && std::all_of(word.begin() + 3, word.end(), isDigit);
 }
 
 /// How far two columns are from one another; nothing for a word that says none.
@@ -125,7 +126,8 @@ private:
         m_devices = static_cast<std::size_t>(std::count_if(m_columns.begin(), m_columns.end(), isDevice));
         for (std::size_t c = 0; c < m_columns.size(); ++c)
             if (isDevice(m_columns[c]) != (c < m_devices))
-                return atLine(number, "the column " + m_columns[c].substr(0, 40) + " stands behind those of cards");
+                return atLine(
+                    number, "the column " + m_columns[c].substr(0, 40) + " stands behind those of cards");
         if (m_devices > kMostHostDevices)
             return Error{ErrorCode::ResourceLimit,
                 "there are more than " + std::to_string(kMostHostDevices) + " devices", {},
@@ -153,7 +155,8 @@ private:
             const auto way = wayOf(words[c + 1].text);
             if (!way)
                 return atLine(number,
-                    "\"" + words[c + 1].text.substr(0, 40) + "\" is no way from " + name + " to " + m_columns[c],
+                    "\"" + words[c + 1].text.substr(0, 40) + "\" is no way from " + name + " to "
+                        + m_columns[c],
                     "known: X, NV1, NV2, ..., PIX, PXB, PHB, NODE, SYS, SOC");
             if (way->isSelf != (c == row))
                 return atLine(number, "X stands where " + name + " meets " + m_columns[c].substr(0, 40));
@@ -172,7 +175,8 @@ private:
     Result<HostTopology> finish(std::int32_t last)
     {
         if (m_columns.empty())
-            return atLine(1, "there is no line of headings that begins with GPU0", "nvidia-smi topo -m prints one");
+            return atLine(
+                1, "there is no line of headings that begins with GPU0", "nvidia-smi topo -m prints one");
         // Rows of cards are missing where somebody printed those of devices alone.
         if (m_rows.size() < m_devices)
             return atLine(last,

@@ -49,8 +49,10 @@ public:
         const std::string said = word(key);
         const auto value = realNumber(said);
         if (!value || *value <= 0 || *value > most)
-            return atLine(found->second.line, "\"" + key + "\" is \"" + said.substr(0, 40) + "\", where a number above 0"
-                    + (most < kMostFigure ? ", at most " + leastDigits(most) + "," : std::string{}) + " was expected");
+            return atLine(found->second.line,
+                "\"" + key + "\" is \"" + said.substr(0, 40) + "\", where a number above 0"
+                    + (most < kMostFigure ? ", at most " + leastDigits(most) + "," : std::string{})
+                    + " was expected");
         return *value;
     }
 
@@ -101,7 +103,7 @@ Result<SystemFigures> readSimumaxSystem(std::string_view text)
     figures.memoryBandwidth = bandwidth * 1e9;
     TRY(figures.memoryEfficiency, file.figure(memory + ".efficient_factor", 1));
     const std::string intra = file.has("networks.high_intra_node.bandwidth.gbps") ? "networks.high_intra_node"
-                                                                                 : "networks.intra_node";
+                                                                                  : "networks.intra_node";
     TRY(figures.intraBandwidth, reached(file, intra));
     TRY(const double intraMicroseconds, file.figure(intra + ".bandwidth.latency_us"));
     figures.intraLatency = intraMicroseconds * 1e-6;

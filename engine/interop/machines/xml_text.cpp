@@ -36,7 +36,8 @@ public:
             if (m_at == m_text.size())
                 break;
             if (m_text[m_at] != '<')
-                return problem(ErrorCode::InvalidInput, "there is text between the tags", "only elements and their attributes are read");
+                return problem(ErrorCode::InvalidInput, "there is text between the tags",
+                    "only elements and their attributes are read");
             TRY_VOID(begins("</") ? close() : open());
         }
         if (!m_open.empty())
@@ -71,11 +72,16 @@ private:
         return {};
     }
 
+    void skipSpace()
+    {
+        while (m_at < m_text.size() && isSpace(m_text[m_at]))
+            ++m_at;
+    }
+
     Result<void> skipSpaceAndComments()
     {
         while (true) {
-            while (m_at < m_text.size() && isSpace(m_text[m_at]))
-                ++m_at;
+            skipSpace();
             if (!begins("<!--"))
                 return {};
             TRY_VOID(skipPast("-->", "a comment does not end"));
@@ -101,10 +107,11 @@ private:
     Result<void> open()
     {
         if (begins("<!"))
-            return problem(ErrorCode::InvalidInput, "document types, entities and other declarations are not read",
-                "leave them out");
+            return problem(ErrorCode::InvalidInput,
+                "document types, entities and other declarations are not read", "leave them out");
         if (begins("<?"))
-            return problem(ErrorCode::InvalidInput, "instructions are read in the first line alone", "leave it out");
+            return problem(
+                ErrorCode::InvalidInput, "instructions are read in the first line alone", "leave it out");
         if (m_open.empty() && !m_elements.empty())
             return problem(ErrorCode::InvalidInput, "a second element stands beside the root", {});
         if (m_open.size() >= static_cast<std::size_t>(kMostXmlDepth))
@@ -134,8 +141,7 @@ private:
     {
         while (true) {
             const std::size_t before = m_at;
-            while (m_at < m_text.size() && isSpace(m_text[m_at]))
-                ++m_at;
+            skipSpace();
             if (begins("/>")) {
                 m_at += 2;
                 return true;
@@ -154,7 +160,9 @@ private:
             TRY(std::string value, readValue(key));
             if (element.attributes.size() >= kMostXmlAttributes)
                 return problem(ErrorCode::ResourceLimit,
-                    "<" + element.name + "> has more than " + std::to_string(kMostXmlAttributes) + " attributes", {});
+                    "<" + element.name + "> has more than " + std::to_string(kMostXmlAttributes)
+                        + " attributes",
+                    {});
             if (!element.attributes.emplace(key, std::move(value)).second)
                 return problem(ErrorCode::InvalidInput, "the attribute \"" + key + "\" stands twice", {});
         }
@@ -162,15 +170,22 @@ private:
 
     Result<std::string> readValue(const std::string &key)
     {
-        if (!begins("=") || m_at + 1 >= m_text.size() || (m_text[m_at + 1] != '"' && m_text[m_at + 1] != '\''))
-            return problem(ErrorCode::InvalidInput, "\"=\" and a value in quotes were expected behind \"" + key + "\"", {});
-        const char quote = m_text[m_at + 1];
-        m_at += 2;
+        skipSpace();
+        const bool hasEquals = begins("=");
+        if (hasEquals) {
+            ++m_at;
+            skipSpace();
+        }
+        if (!hasEquals || (!begins("\"") && !begins("'")))
+            return problem(ErrorCode::InvalidInput,
+                "\"=\" and a value in quotes were expected behind \"" + key + "\"", {});
+        const char quote = m_text[m_at++];
         std::string value;
         for (; m_at < m_text.size() && m_text[m_at] != quote; ++m_at) {
             const char c = m_text[m_at];
             if (c == '<' || (static_cast<unsigned char>(c) < 0x20 && !isSpace(c)))
-                return problem(ErrorCode::InvalidInput, "the value of \"" + key + "\" has what no value may have", {});
+                return problem(
+                    ErrorCode::InvalidInput, "the value of \"" + key + "\" has what no value may have", {});
             if (c != '&') {
                 value += c;
                 continue;
@@ -195,7 +210,8 @@ private:
                 m_at += word.size() - 1;
                 return letter;
             }
-        return problem(ErrorCode::InvalidInput, "entities of a file's own and references to characters are not read",
+        return problem(ErrorCode::InvalidInput,
+            "entities of a file's own and references to characters are not read",
             "write the letters themselves");
     }
 
@@ -203,8 +219,7 @@ private:
     {
         m_at += 2;
         const std::string closed = name();
-        while (m_at < m_text.size() && isSpace(m_text[m_at]))
-            ++m_at;
+        skipSpace();
         if (m_open.empty() || m_elements[m_open.back()].name != closed)
             return problem(ErrorCode::InvalidInput,
                 m_open.empty() ? "</" + closed + "> closes what was not opened"
@@ -212,7 +227,8 @@ private:
                         + std::to_string(m_elements[m_open.back()].line),
                 {});
         if (!begins(">"))
-            return problem(ErrorCode::InvalidInput, "\">\" was expected behind </" + closed, "the file may have been cut off");
+            return problem(ErrorCode::InvalidInput, "\">\" was expected behind </" + closed,
+                "the file may have been cut off");
         ++m_at;
         m_open.pop_back();
         return {};

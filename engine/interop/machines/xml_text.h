@@ -24,12 +24,12 @@ struct XmlElement {
 
 /// The elements of a file of data without text: element 0 is the root, parents stand before children.
 ///
-/// Reads less than XML, so that a stranger's file can do nothing: no document types and so no entities but the
-/// five that every file has, no references to characters, no text between tags, no instructions but the first
-/// line's. Nothing that it names is opened.
-/// @return InvalidInput with its place (`where` "line:LINE:COLUMN"), also for another element that closes than
-/// was opened and for an attribute that stands twice; ResourceLimit beyond the limits above.
-/// Memory and time O(length). Thread-safe.
+/// Reads less than XML, so that a stranger's file can do nothing: no document types and so no entities but
+/// the five that every file has, no references to characters, no text between tags, no instructions but the
+/// first line's. Nothing that it names is opened.
+/// @return InvalidInput with its place (`where` "line:LINE:COLUMN"), also for another element that closes
+/// than was opened and for an attribute that stands twice; ResourceLimit beyond the limits above. Memory and
+/// time O(length). Thread-safe.
 Result<std::vector<XmlElement>> readXml(std::string_view text);
 
 } // namespace planloom

@@ -28,7 +28,8 @@ Graph randomGraph(std::mt19937 &random, std::size_t operators)
         Operator op;
         op.name = "op" + std::to_string(i);
         const bool isBinary = made.size() > 1 && random() % 3 == 0;
-        op.kind = isBinary ? (random() % 2 == 0 ? OperatorKind::Add : OperatorKind::Mul) : unary[random() % 6];
+        op.kind =
+            isBinary ? (random() % 2 == 0 ? OperatorKind::Add : OperatorKind::Mul) : unary[random() % 6];
         const std::size_t reach = std::min<std::size_t>(made.size(), 4);
         for (int slot = 0; slot < (isBinary ? 2 : 1); ++slot)
             op.inputs.push_back(made[made.size() - 1 - random() % reach]);
@@ -152,7 +153,8 @@ TEST(GraphDifference, TellsKindsShapesAndAttributesApart)
         GraphDifference found = difference(graph, other);
         ASSERT_EQ(found.changed.size(), 1U);
         EXPECT_TRUE(found.changed.front().attributes);
-        EXPECT_FALSE(found.changed.front().shapes || found.changed.front().kind || found.changed.front().renamed);
+        EXPECT_FALSE(
+            found.changed.front().shapes || found.changed.front().kind || found.changed.front().renamed);
         EXPECT_EQ(wordsOf(found.changed.front(), graph, other), "attribute planloom_test 3, was none");
         EXPECT_TRUE(found.added.empty() && found.removed.empty());
     }

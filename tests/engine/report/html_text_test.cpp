@@ -34,7 +34,8 @@ TEST(HtmlText, OfAnyBytesHasNoTagsAndNoQuotes)
     for (int round = 0; round < 2000; ++round) {
         std::string bytes(random() % 40, '\0');
         for (char &c : bytes)
-            c = static_cast<char>(random() % 4 == 0 ? "<>&\"'"[random() % 5] : static_cast<int>(random() % 256));
+            c = static_cast<char>(
+                random() % 4 == 0 ? "<>&\"'"[random() % 5] : static_cast<int>(random() % 256));
         const std::string html = htmlText(bytes);
         EXPECT_EQ(html.find_first_of("<>\"'"), std::string::npos);
         EXPECT_EQ(htmlText(html).find("\xEF\xBF\xBD") == std::string::npos,

@@ -55,7 +55,8 @@ TEST(Report, StandsAloneAndIsTheSameEachTime)
         const std::string html = htmlOf({{reported(plan)}, {}});
         EXPECT_EQ(html, htmlOf({{reported(plan)}, {}}));
         EXPECT_LT(html.size(), 5'000'000U);
-        for (const char *outside : {"src=", "href=\"http", "url(", "@import", "<link", "fetch(", "XMLHttp", "import("})
+        for (const char *outside :
+            {"src=", "href=\"http", "url(", "@import", "<link", "fetch(", "XMLHttp", "import("})
             EXPECT_EQ(html.find(outside), std::string::npos) << outside;
         EXPECT_EQ(countOf(html, "<script"), 2U);
         EXPECT_EQ(countOf(html, "</script>"), 2U);
@@ -192,14 +193,16 @@ TEST(Report, MemoryStepsAreNowhereBelowTheCurve)
 TEST(ReportGraph, HasABoxForEveryOperatorOrLayerAndStandsInItsFrame)
 {
     const SimulatedPlan &plan = somePlans()[3];
-    const auto forward = static_cast<std::size_t>(std::count_if(plan.plan.graph->operators.begin(),
-        plan.plan.graph->operators.end(), [](const Operator &op) { return op.direction == Direction::Forward; }));
+    const auto forward = static_cast<std::size_t>(
+        std::count_if(plan.plan.graph->operators.begin(), plan.plan.graph->operators.end(),
+            [](const Operator &op) { return op.direction == Direction::Forward; }));
     const std::string svg = graphSvg(plan.plan);
     EXPECT_EQ(countOf(svg, "<rect"), forward);
     EXPECT_NE(svg.find("stage 1, device 1"), std::string::npos);
     const std::regex kRect(R"re(<rect x="([-0-9.]+)" y="([-0-9.]+)" width="([0-9.]+)" height="([0-9.]+)")re");
     std::smatch frame;
-    ASSERT_TRUE(std::regex_search(svg, frame, std::regex(R"re(viewBox="[-0-9.]+ [-0-9.]+ ([0-9.]+) ([0-9.]+)")re")));
+    ASSERT_TRUE(
+        std::regex_search(svg, frame, std::regex(R"re(viewBox="[-0-9.]+ [-0-9.]+ ([0-9.]+) ([0-9.]+)")re")));
     for (std::sregex_iterator it(svg.begin(), svg.end(), kRect), end; it != end; ++it) {
         EXPECT_GE(std::stod((*it)[1]), -1);
         EXPECT_LE(std::stod((*it)[1]) + std::stod((*it)[3]), std::stod(frame[1]));
