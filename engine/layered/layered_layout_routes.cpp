@@ -121,8 +121,7 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
 
 LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout)
 {
-    constexpr double kTall = 5000; // below this a scroll is better than a break
-    if (layout.height < kTall || layout.height < 3 * layout.width)
+    if (layout.height < graph.wrapHeight || layout.height < 3 * layout.width)
         return layout;
     struct Extent {
         double low = std::numeric_limits<double>::max();

@@ -29,7 +29,7 @@ std::string legendHtml(const Report &report)
         html += "<span><i style=\"--c:var(--" + std::string(colourOf(spanClass)) + ")\"></i>"
             + nameOf(spanClass) + "</span>";
     }
-    return html + "<span><i style=\"--c:var(--memory)\"></i>memory, of what the device has</span></div>\n";
+    return html + "<span><i style=\"--c:var(--memory)\"></i>memory</span></div>\n";
 }
 
 std::string timelineHtml(const Report &report)

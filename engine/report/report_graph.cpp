@@ -134,7 +134,8 @@ LayeredGraph layeredOf(const Picture &picture, const std::vector<std::string> &p
     }
     for (const auto &[from, to] : picture.edges)
         graph.edges.push_back({.from = from, .to = to});
-    graph.wrapAspect = 2.2;
+    graph.wrapAspect = 2.2; // of a page
+    graph.wrapHeight = 900;
     return graph;
 }
 

@@ -226,8 +226,9 @@ std::string communicationTable(const std::vector<CommunicationLine> &lines)
 
 std::string tableOfRows(const ConstraintTable &table)
 {
-    std::string html = "<div class=\"scroll\"><table><thead><tr><th class=\"n\">row</th><th>says</th>"
-                       "<th>note</th></tr></thead><tbody>\n";
+    std::string html =
+        "<div class=\"scroll\"><table class=\"rows\"><thead><tr><th class=\"n\">row</th><th>says</th>"
+        "<th>note</th></tr></thead><tbody>\n";
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
         const Row &row = table.rows[r];
         html += std::string("<tr") + (row.enabled ? "" : " class=\"off\"") + "><td class=\"n\">"

@@ -84,6 +84,9 @@ class Chart {
         }
         this.height = y;
         canvas.style.height = y + "px";
+        // Of what devices have, unless that would leave nothing to see.
+        const peak = Math.max(1, ...plan.kinds.map(kind => kind.memory ? kind.memory.peak : 0));
+        this.mostMemory = limit => limit > 4 * peak ? peak * 1.05 : Math.max(limit, peak);
         this.listen();
     }
     get width() { return this.canvas.clientWidth - HEADER; }
@@ -251,7 +254,7 @@ class Chart {
         }
     }
     paintMemory(g, row, memory, grid, width) {
-        const curve = row.kind.memory, y = row.memory.y, most = Math.max(row.device.limit, curve.peak) || 1;
+        const curve = row.kind.memory, y = row.memory.y, most = this.mostMemory(row.device.limit);
         g.fillStyle = memory;
         g.beginPath();
         g.moveTo(HEADER, y + MEMORY);

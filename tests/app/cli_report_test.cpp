@@ -1,4 +1,5 @@
-// planloom-cli report, communication, fits --csv, compare of models, cluster --topology: what they write and print.
+// planloom-cli report, communication, fits --csv, compare of models, cluster --topology: what they write and
+// print.
 
 #include "planloom_paths.h"
 #include "sessions/session_store.h"
@@ -24,10 +25,12 @@ protected:
     static void SetUpTestSuite()
     {
         s_folder = new TemporaryFolder;
-        ASSERT_EQ(run("solve 'zoo:gpt?layers=4&hidden=32&heads=4&seq=8&batch=8&vocab=24' --cluster dgx-a100:8 --gallery "
+        ASSERT_EQ(run("solve 'zoo:gpt?layers=4&hidden=32&heads=4&seq=8&batch=8&vocab=24' --cluster "
+                      "dgx-a100:8 --gallery "
                       "3d:dp=2,tp=2,pp=2 --micro-batches 2 --out a.json"),
             0);
-        ASSERT_EQ(run("solve 'zoo:gpt?layers=4&hidden=32&heads=4&seq=8&batch=8&vocab=24' --cluster dgx-a100:8 --gallery "
+        ASSERT_EQ(run("solve 'zoo:gpt?layers=4&hidden=32&heads=4&seq=8&batch=8&vocab=24' --cluster "
+                      "dgx-a100:8 --gallery "
                       "data-parallel --out b.json"),
             0);
     }
@@ -39,8 +42,8 @@ protected:
 
     static int run(const std::string &words)
     {
-        const std::string command =
-            "cd '" + s_folder->path().string() + "' && '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>err.txt";
+        const std::string command = "cd '" + s_folder->path().string()
+            + "' && '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>err.txt";
         FILE *pipe = popen(command.c_str(), "r");
         s_said.clear();
         if (!pipe)
@@ -93,7 +96,8 @@ TEST_F(CliReport, ReportsWhatASessionStandsAt)
     ASSERT_TRUE(SessionStore::create(s_folder->at("s.planloom"), contents));
     ASSERT_EQ(run("report s.planloom --out s.html"), 0) << textOf("err.txt");
     const std::string html = textOf("s.html");
-    for (const char *part : {"<code>micro-batches 4</code>", "why", "History of the session", "add micro-batches"})
+    for (const char *part :
+        {"<code>micro-batches 4</code>", "why", "History of the session", "add micro-batches"})
         EXPECT_NE(html.find(part), std::string::npos) << part;
     EXPECT_EQ(run("report s.planloom --cluster cpu:2 --out t.html"), 2);
 }
@@ -114,7 +118,8 @@ TEST_F(CliReport, ListsCommunicationAsTextJsonAndTable)
     ASSERT_GT(object["lines"].size(), 2U);
     for (const nlohmann::json &line : object["lines"]) {
         EXPECT_EQ(line["start_nanoseconds"].size(), line["count"]);
-        EXPECT_EQ(line["exposed_nanoseconds"].get<std::int64_t>() + line["hidden_nanoseconds"].get<std::int64_t>(),
+        EXPECT_EQ(
+            line["exposed_nanoseconds"].get<std::int64_t>() + line["hidden_nanoseconds"].get<std::int64_t>(),
             line["nanoseconds"]);
         EXPECT_EQ(line["groups"][0].size(), line["group_size"]);
     }
@@ -133,7 +138,8 @@ TEST_F(CliReport, WritesMemoryOfAllRanks)
 TEST_F(CliReport, ComparesModels)
 {
     const std::string small = "'zoo:gpt?layers=2&hidden=16&heads=4&seq=8&batch=4&vocab=24' ";
-    ASSERT_EQ(run("compare " + small + "'zoo:gpt?layers=3&hidden=16&heads=4&seq=8&batch=4&vocab=24' --json"), 0)
+    ASSERT_EQ(
+        run("compare " + small + "'zoo:gpt?layers=3&hidden=16&heads=4&seq=8&batch=4&vocab=24' --json"), 0)
         << textOf("err.txt");
     EXPECT_TRUE(said()["removed"].empty());
     EXPECT_EQ(said()["added"].size(), 19U);
@@ -146,13 +152,16 @@ TEST_F(CliReport, ComparesModels)
 TEST_F(CliReport, MakesClustersOfTopologies)
 {
     std::ofstream(s_folder->at("topo.txt")) << "GPU0 GPU1\nGPU0 X NV12\nGPU1 NV12 X\n";
-    std::ofstream(s_folder->at("topology.conf")) << "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=t "
-                                                    "Switches=a,b\n";
-    ASSERT_EQ(run("cluster --topology topo.txt --topology topology.conf --device A100 --out c.json --json"), 0)
+    std::ofstream(s_folder->at("topology.conf"))
+        << "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=t "
+           "Switches=a,b\n";
+    ASSERT_EQ(
+        run("cluster --topology topo.txt --topology topology.conf --device A100 --out c.json --json"), 0)
         << textOf("err.txt");
     EXPECT_EQ(said()["read"].size(), 2U);
     EXPECT_FALSE(said()["assumed"].empty());
-    ASSERT_EQ(run("solve 'zoo:mlp?layers=4&hidden=16&batch=16' --cluster c.json --gallery data-parallel --json"), 0)
+    ASSERT_EQ(
+        run("solve 'zoo:mlp?layers=4&hidden=16&batch=16' --cluster c.json --gallery data-parallel --json"), 0)
         << textOf("err.txt");
     EXPECT_EQ(said()["devices"].size(), 8U);
     EXPECT_EQ(run("cluster --topology topo.txt"), 2);

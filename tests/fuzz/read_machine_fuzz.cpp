@@ -1,5 +1,5 @@
-// Any bytes are refused with a place, or read as a description of machines; what is made is a cluster that a file
-// may hold.
+// Any bytes are refused with a place, or read as a description of machines; what is made is a cluster that a
+// file may hold.
 
 #include "engine/hardware/cluster_json.h"
 #include "engine/interop/machines/machine_cluster.h"

@@ -38,9 +38,11 @@ TEST(NcclTopology, ReadsSecondVersionOfRccl)
 {
     const auto host = readNcclTopology(
         "<system version=\"2\"><cpu numaid=\"0\">"
-        "<pci busid=\"0000:05:00.0\" vendor=\"0x1002\" device=\"0x74a1\"><gpu dev=\"0\" sm=\"94\" gcn=\"gfx942\">"
+        "<pci busid=\"0000:05:00.0\" vendor=\"0x1002\" device=\"0x74a1\"><gpu dev=\"0\" sm=\"94\" "
+        "gcn=\"gfx942\">"
         "<xgmi target=\"0000:26:00.0\" count=\"1\" tclass=\"0x038000\"/></gpu></pci>"
-        "<pci busid=\"0000:26:00.0\" vendor=\"0x1002\" device=\"0x74a1\"><gpu dev=\"1\" sm=\"94\" gcn=\"gfx942\">"
+        "<pci busid=\"0000:26:00.0\" vendor=\"0x1002\" device=\"0x74a1\"><gpu dev=\"1\" sm=\"94\" "
+        "gcn=\"gfx942\">"
         "<xgmi target=\"0000:05:00.0\" count=\"1\" tclass=\"0x038000\"/></gpu></pci></cpu></system>");
     ASSERT_TRUE(host) << describe(host.error());
     EXPECT_TRUE(host->isAmd);
@@ -54,7 +56,8 @@ TEST(NcclTopology, TakesHostsOfADomainApart)
     std::string xml = "<system version=\"1\">";
     for (const char *host : {"0xa", "0xb"})
         xml += "<cpu host_hash=\"" + std::string(host)
-            + "\" numaid=\"0\"><pci busid=\"0009:06:00.0\" vendor=\"0x10de\" device=\"0x31c2\"><gpu dev=\"0\" sm=\"103\">"
+            + "\" numaid=\"0\"><pci busid=\"0009:06:00.0\" vendor=\"0x10de\" device=\"0x31c2\"><gpu "
+              "dev=\"0\" sm=\"103\">"
               "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/><c2c bw=\"44712\" "
               "count=\"5\"/></gpu></pci></cpu>";
     const auto host = readNcclTopology(xml + "</system>");

@@ -39,38 +39,47 @@ std::vector<HostileFile> hostileFiles()
     const std::string host = hgxTopology();
     return {
         {"entities that grow",
-            "<!DOCTYPE s [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>\n<system version=\"1\"/>", "f:line:1:1"},
+            "<!DOCTYPE s [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>\n<system version=\"1\"/>",
+            "f:line:1:1"},
         {"an entity that names a file", "<system version=\"&passwd;\"/>", "f:line:1:18"},
         {"deep elements", "<system version=\"1\">" + repeated("<pci busid=\"1\">", 100'000), "f:line:1:1215",
             ErrorCode::ResourceLimit},
         {"many elements", "<system version=\"1\">\n" + repeated("<cpu/>\n", 200'000), "f:line:100001:1",
             ErrorCode::ResourceLimit},
         {"a version that is none", "<system version=\"9\"/>", "f:line:1:1"},
-        {"a width below zero", replaced(host, "link_width=\"16\">\n        <gpu", "link_width=\"-16\">\n        <gpu"),
+        {"a width below zero",
+            replaced(host, "link_width=\"16\">\n        <gpu", "link_width=\"-16\">\n        <gpu"),
             "f:line:5:1"},
-        {"a count that overflows", replaced(host, "count=\"5\"", "count=\"99999999999999999999\""), "f:line:6:1"},
+        {"a count that overflows", replaced(host, "count=\"5\"", "count=\"99999999999999999999\""),
+            "f:line:6:1"},
         {"a device twice", replaced(host, "busid=\"0000:11:00.0\"", "busid=\"0000:10:00.0\""), "f:line:20:1"},
-        {"a link to nobody", replaced(meshTopology(), "target=\"0001:03:00.0\"", "target=\"0009:03:00.0\""), "f:line:5:1"},
+        {"a link to nobody", replaced(meshTopology(), "target=\"0001:03:00.0\"", "target=\"0009:03:00.0\""),
+            "f:line:5:1"},
         {"a link one way", replaced(meshTopology(), "count=\"4\"", "count=\"3\""), "f:line:3:1"},
         {"a file that was cut off", host.substr(0, host.size() / 2), ""},
-        {"a switch below itself", "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a\n",
-            "f:line:1:1"},
+        {"a switch below itself",
+            "SwitchName=a Switches=b\nSwitchName=b Switches=c\nSwitchName=c Switches=a\n", "f:line:1:1"},
         {"very many hosts", "SwitchName=a Nodes=node[1-999999999]\n", "f:line:1:1", ErrorCode::ResourceLimit},
         {"hosts by brackets in brackets", "SwitchName=a Nodes=n[0-99][0-99][0-99][0-99]\n", "f:line:1:1",
             ErrorCode::ResourceLimit},
         {"a host twice", "SwitchName=a Nodes=n[1-4],n3\n", "f:line:1:1"},
         {"aliases that grow",
-            "- topology: &a [x,x,x,x,x,x,x,x]\n  b: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n  c: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
-            "  d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n  e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\n  f: [*e,*e,*e,*e,*e,*e,*e,*e]\n",
+            "- topology: &a [x,x,x,x,x,x,x,x]\n  b: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n  c: &c "
+            "[*b,*b,*b,*b,*b,*b,*b,*b]\n"
+            "  d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n  e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\n  f: "
+            "[*e,*e,*e,*e,*e,*e,*e,*e]\n",
             "f:line:0:1", ErrorCode::ResourceLimit},
         {"deep YAML", "- topology: " + repeated("[", 5000), ""},
-        {"a share above one", replaced(kSimumaxSystem, "\"efficient_factor\": 0.7,", "\"efficient_factor\": 7,"),
+        {"a share above one",
+            replaced(kSimumaxSystem, "\"efficient_factor\": 0.7,", "\"efficient_factor\": 7,"),
             "f:line:14:1"},
-        {"a bandwidth that is no number", replaced(kAiconfiguratorSystem, "450000000000", ".nan"), "f:line:11:1"},
+        {"a bandwidth that is no number", replaced(kAiconfiguratorSystem, "450000000000", ".nan"),
+            "f:line:11:1"},
         {"a bandwidth below zero", replaced(kAiconfiguratorSystem, "450000000000", "-1"), "f:line:11:1"},
         {"a figure twice", std::string(kAiconfiguratorSystem) + "  intra_node_bw: 1\n", "f:line:13:1"},
         {"a matrix without a mirror", replaced(matrixText(4, "NV4"), "NV4", "NV5"), "f:line:3:1"},
-        {"a query of fewer devices", replaced(queryText(2, "NVIDIA H100", 80000), ": 2\n", ": 9\n"), "f:line:7:1"},
+        {"a query of fewer devices", replaced(queryText(2, "NVIDIA H100", 80000), ": 2\n", ": 9\n"),
+            "f:line:7:1"},
         {"binary junk", std::string("GPU0\0\x01\xff\xfe GPU1\n\x80\x81", 18), ""},
         {"nothing", "", "f"},
     };
@@ -129,7 +138,8 @@ TEST(HostileMachineFiles, OfMutatedBytesAreReadOrRefused)
         std::vector<NamedText> files{{"f", mutated(seeds[random() % seeds.size()], random)}};
         if (round % 4 == 0)
             files.push_back({"g", mutated(kTopologyConf, random)});
-        const auto made = machineCluster({files, round % 2 == 0 ? "H100" : "", static_cast<std::int32_t>(random() % 3)});
+        const auto made =
+            machineCluster({files, round % 2 == 0 ? "H100" : "", static_cast<std::int32_t>(random() % 3)});
         if (made) {
             ++read;
             EXPECT_GT(made->cluster.deviceCount, 0);

@@ -10,7 +10,8 @@
 namespace planloom {
 namespace {
 
-MachineCluster made(const std::vector<NamedText> &files, const std::string &device = {}, std::int32_t hosts = 0)
+MachineCluster made(
+    const std::vector<NamedText> &files, const std::string &device = {}, std::int32_t hosts = 0)
 {
     auto cluster = machineCluster({files, device, hosts});
     EXPECT_TRUE(cluster) << describe(cluster.error());
@@ -67,7 +68,8 @@ TEST(MachineCluster, OfAMeshHasTheSumOfItsLinks)
     const auto cluster = made({{"mesh.xml", meshTopology()}}).cluster;
     EXPECT_EQ(cluster.device.name, clusterNamed("dgx-a100-40gb:1")->device.name);
     EXPECT_DOUBLE_EQ(cluster.links.intraBandwidth.value, 12 * 20e9);
-    EXPECT_DOUBLE_EQ(cluster.links.interBandwidth.value, clusterNamed("dgx-a100-40gb:8")->links.interBandwidth.value);
+    EXPECT_DOUBLE_EQ(
+        cluster.links.interBandwidth.value, clusterNamed("dgx-a100-40gb:8")->links.interBandwidth.value);
 }
 
 TEST(MachineCluster, OfAMatrixNeedsToKnowTheDevice)
@@ -83,7 +85,8 @@ TEST(MachineCluster, OfAMatrixNeedsToKnowTheDevice)
     EXPECT_TRUE(assumes(h200, "how fast a card is does not stand in the file"));
     EXPECT_EQ(made({{"topo.txt", matrixText(8, "NV18")}}, "hgx-h200").cluster, h200.cluster);
     // A query says it, and its memory.
-    const auto asked = made({{"topo.txt", matrixText(8, "NV18")}, {"q.txt", queryText(8, "NVIDIA H200", 143771)}});
+    const auto asked =
+        made({{"topo.txt", matrixText(8, "NV18")}, {"q.txt", queryText(8, "NVIDIA H200", 143771)}});
     EXPECT_EQ(asked.cluster.device, h200.cluster.device);
     // More links than such a device has.
     EXPECT_EQ(refused({{"topo.txt", matrixText(8, "NV18")}}, "A100 80GB").where, "line:2:1");
@@ -131,12 +134,14 @@ TEST(MachineCluster, HasTheSwitchesOfSlurmAboveItsNodes)
     ASSERT_EQ(tree.cluster.links.outer.size(), 1U);
     EXPECT_EQ(tree.cluster.links.outer[0].name, "switch");
     EXPECT_EQ(tree.cluster.links.outer[0].size, 4);
-    EXPECT_DOUBLE_EQ(tree.cluster.links.outer[0].bandwidth.value, 4 * tree.cluster.links.interBandwidth.value);
+    EXPECT_DOUBLE_EQ(
+        tree.cluster.links.outer[0].bandwidth.value, 4 * tree.cluster.links.interBandwidth.value);
     EXPECT_TRUE(assumes(tree, "carry all that its nodes send"));
     EXPECT_EQ(made({{"node.xml", hgxTopology()}, {"topology.yaml", kTopologyYaml}}).cluster, tree.cluster);
     EXPECT_EQ(refused({{"topology.conf", kTopologyConf}}).code, ErrorCode::InvalidInput);
     EXPECT_EQ(refused({{"node.xml", hgxTopology()}, {"t", kTopologyConf}}, {}, 4).where, "--hosts");
-    EXPECT_EQ(refused({{"a", hgxTopology()}, {"b", hgxTopology()}, {"t", kTopologyConf}}).where, "--topology");
+    EXPECT_EQ(
+        refused({{"a", hgxTopology()}, {"b", hgxTopology()}, {"t", kTopologyConf}}).where, "--topology");
 }
 
 TEST(MachineCluster, HasClassesOfHostsThatDiffer)

@@ -8,10 +8,13 @@ namespace planloom {
 inline std::string hgxTopology(int devices = 8, int links = 18)
 {
     std::string xml = "<system version=\"1\">\n  <cpu host_hash=\"0x16fe\" numaid=\"0\" arch=\"x86_64\">\n";
-    const auto bus = [](int i) { return "0000:" + std::string(i < 6 ? "1" : "2") + std::to_string(i % 10) + ":00.0"; };
+    const auto bus = [](int i) {
+        return "0000:" + std::string(i < 6 ? "1" : "2") + std::to_string(i % 10) + ":00.0";
+    };
     for (int i = 0; i < devices; ++i) {
-        xml += "    <pci busid=\"0000:a" + std::to_string(i) + ":00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" "
-               "link_width=\"16\">\n      <pci busid=\""
+        xml += "    <pci busid=\"0000:a" + std::to_string(i)
+            + ":00.0\" class=\"0x060400\" link_speed=\"32.0 GT/s PCIe\" "
+              "link_width=\"16\">\n      <pci busid=\""
             + bus(i)
             + "\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x2330\" link_speed=\"32.0 GT/s PCIe\" "
               "link_width=\"16\">\n        <gpu dev=\""
@@ -20,11 +23,14 @@ inline std::string hgxTopology(int devices = 8, int links = 18)
             xml += "          <nvlink target=\"0000:0" + std::to_string(s + 5) + ":00.0\" count=\""
                 + std::to_string(links / 4 + (s < links % 4 ? 1 : 0)) + "\" tclass=\"0x068000\"/>\n";
         xml += "        </gpu>\n      </pci>\n      <pci busid=\"0000:c" + std::to_string(i)
-            + ":00.0\" class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1021\">\n        <nic>\n          <net name=\"mlx5_"
+            + ":00.0\" class=\"0x020000\" vendor=\"0x15b3\" device=\"0x1021\">\n        <nic>\n          "
+              "<net name=\"mlx5_"
             + std::to_string(i) + "\" dev=\"" + std::to_string(i)
             + "\" speed=\"400000\" port=\"1\" gdr=\"1\"/>\n        </nic>\n      </pci>\n    </pci>\n";
     }
-    return xml + "    <nic>\n      <net name=\"eth0\" dev=\"8\" speed=\"25000\" port=\"0\"/>\n    </nic>\n  </cpu>\n</system>\n";
+    return xml
+        + "    <nic>\n      <net name=\"eth0\" dev=\"8\" speed=\"25000\" port=\"0\"/>\n    </nic>\n  "
+          "</cpu>\n</system>\n";
 }
 
 /// Four A100s that each reach each other over four links, without a switch.
@@ -33,11 +39,13 @@ inline std::string meshTopology()
     std::string xml = "<system version=\"1\">\n";
     for (int i = 0; i < 4; ++i) {
         xml += "<cpu numaid=\"" + std::to_string(i) + "\"><pci busid=\"0001:0" + std::to_string(i)
-            + ":00.0\" vendor=\"0x10de\" device=\"0x20b0\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\"><gpu dev=\""
+            + ":00.0\" vendor=\"0x10de\" device=\"0x20b0\" link_speed=\"16.0 GT/s PCIe\" "
+              "link_width=\"16\"><gpu dev=\""
             + std::to_string(i) + "\" sm=\"80\">\n";
         for (int other = 0; other < 4; ++other)
             if (other != i)
-                xml += "<nvlink target=\"0001:0" + std::to_string(other) + ":00.0\" count=\"4\" tclass=\"0x030200\"/>\n";
+                xml += "<nvlink target=\"0001:0" + std::to_string(other)
+                    + ":00.0\" count=\"4\" tclass=\"0x030200\"/>\n";
         xml += "</gpu></pci></cpu>\n";
     }
     return xml + "</system>\n";
@@ -62,28 +70,38 @@ inline std::string matrixText(int devices, const std::string &way)
             text += c == 0 ? "PIX\t" : "SYS\t";
         text += c == 0 ? " X \tSYS\n" : "SYS\t X \n";
     }
-    return text + "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC Legend:\n\n"
-                  "  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
+    return text
+        + "\nLegend:\n\n  X    = Self\n  NV#  = Connection traversing a bonded set of # NVLinks\n\nNIC "
+          "Legend:\n\n"
+          "  NIC0: mlx5_0\n  NIC1: mlx5_1\n";
 }
 
 /// What `nvidia-smi -q` prints, as far as it counts.
-inline std::string queryText(int devices, const std::string &product, int mebibytes, const std::string &uuid = {})
+inline std::string queryText(
+    int devices, const std::string &product, int mebibytes, const std::string &uuid = {})
 {
-    std::string text = "\n==============NVSMI LOG==============\n\nTimestamp                                 : Mon Sep  1\n"
-                       "Driver Version                            : 570.86\n\nAttached GPUs                             : "
+    std::string text =
+        "\n==============NVSMI LOG==============\n\nTimestamp                                 : Mon Sep  1\n"
+        "Driver Version                            : 570.86\n\nAttached GPUs                             : "
         + std::to_string(devices) + "\n";
     for (int i = 0; i < devices; ++i) {
-        text += "GPU 00000000:" + std::to_string(10 + i) + ":00.0\n    Product Name                          : " + product
-            + "\n    Product Architecture                  : Any\n    GPU Link Info\n            PCIe Generation\n"
+        text += "GPU 00000000:" + std::to_string(10 + i)
+            + ":00.0\n    Product Name                          : " + product
+            + "\n    Product Architecture                  : Any\n    GPU Link Info\n            PCIe "
+              "Generation\n"
               "                Max                       : 5\n                Current                   : 1\n"
-              "            Link Width\n                Max                       : 16x\n                Current           "
+              "            Link Width\n                Max                       : 16x\n                "
+              "Current           "
               "        : 8x\n    FB Memory Usage\n        Total                             : "
             + std::to_string(mebibytes)
-            + " MiB\n        Reserved                          : 600 MiB\n    BAR1 Memory Usage\n        Total            "
+            + " MiB\n        Reserved                          : 600 MiB\n    BAR1 Memory Usage\n        "
+              "Total            "
               "                 : 131072 MiB\n";
         if (!uuid.empty())
-            text += "    Fabric\n        State                             : Completed\n        Status                    "
-                    "        : Success\n        CliqueId                          : 1\n        ClusterUUID                   "
+            text += "    Fabric\n        State                             : Completed\n        Status       "
+                    "             "
+                    "        : Success\n        CliqueId                          : 1\n        ClusterUUID   "
+                    "                "
                     "    : "
                 + uuid + "\n";
     }

@@ -21,8 +21,8 @@ TEST(HostNames, ReadsRangesListsAndSeveralBrackets)
 
 TEST(HostNames, RefusesWhatIsNoExpressionOrNamesTooMany)
 {
-    for (const char *text : {"", "a,,b", "node[1-", "node[]", "node[3-1]", "node[a-b]", "node]", "node[1--2]", "[1-2",
-             "a[1][1][1][1][1]", "node[-1]"}) {
+    for (const char *text : {"", "a,,b", "node[1-", "node[]", "node[3-1]", "node[a-b]", "node]", "node[1--2]",
+             "[1-2", "a[1][1][1][1][1]", "node[-1]"}) {
         const auto names = hostNames(text);
         ASSERT_FALSE(names) << text;
         EXPECT_EQ(names.error().code, ErrorCode::InvalidInput) << text;
@@ -49,11 +49,13 @@ TEST(SlurmTopology, ReadsTreesOfBothFormsAlike)
 
 TEST(SlurmTopology, ReadsBlocksAndUnevenSwitches)
 {
-    const auto blocks = readTopologyConf("BlockName=b1 Nodes=n[1-18]\nBlockName=b2 Nodes=n[19-36]\nBlockSizes=18\n");
+    const auto blocks =
+        readTopologyConf("BlockName=b1 Nodes=n[1-18]\nBlockName=b2 Nodes=n[19-36]\nBlockSizes=18\n");
     ASSERT_TRUE(blocks) << describe(blocks.error());
     EXPECT_EQ(blocks->levels, (std::vector<SwitchLevel>{{"block", 18, true}}));
-    const auto uneven = readTopologyConf("SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[4-6]\nSwitchName=c Nodes=n7\n"
-                                         "SwitchName=top Switches=a,b,c\n");
+    const auto uneven =
+        readTopologyConf("SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[4-6]\nSwitchName=c Nodes=n7\n"
+                         "SwitchName=top Switches=a,b,c\n");
     ASSERT_TRUE(uneven) << describe(uneven.error());
     EXPECT_EQ(uneven->levels, (std::vector<SwitchLevel>{{"switch", 3, false}}));
     const auto three = readTopologyConf("SwitchName=l[1] Nodes=n1\n");
@@ -69,10 +71,12 @@ TEST(SlurmTopology, SaysWhereAFileContradictsItself)
         return tree ? std::string() : tree.error().where;
     };
     EXPECT_EQ(placed("SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n"), "line:2:1");
-    EXPECT_EQ(placed("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\nSwitchName=t Switches=a,b\n"), "line:2:1");
+    EXPECT_EQ(
+        placed("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\nSwitchName=t Switches=a,b\n"), "line:2:1");
     EXPECT_EQ(placed("SwitchName=a Nodes=n1\nSwitchName=t Switches=a,b\n"), "line:2:1");
     EXPECT_EQ(placed("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"), "line:1:1");
-    EXPECT_EQ(placed("SwitchName=r Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a\n"), "line:2:1");
+    EXPECT_EQ(
+        placed("SwitchName=r Nodes=n1\nSwitchName=a Switches=b\nSwitchName=b Switches=a\n"), "line:2:1");
     EXPECT_EQ(placed("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n"), "line:2:1");
     EXPECT_EQ(placed("SwitchName=a Nodes=n1 Switches=b\n"), "line:1:1");
     EXPECT_EQ(placed("SwitchName=a\n"), "line:1:1");
@@ -80,7 +84,8 @@ TEST(SlurmTopology, SaysWhereAFileContradictsItself)
     EXPECT_EQ(placed("SwitchName=a Nodes=n1\nSwitchName=b Switches=c\nSwitchName=c Nodes=n2\nSwitchName=t "
                      "Switches=a,b\n"),
         "line:3:1");
-    EXPECT_EQ(placed("SwitchName=t Switches=a,b\nSwitchName=a Nodes=n1\nSwitchName=b Switches=a\n"), "line:3:1");
+    EXPECT_EQ(
+        placed("SwitchName=t Switches=a,b\nSwitchName=a Nodes=n1\nSwitchName=b Switches=a\n"), "line:3:1");
     EXPECT_EQ(placed("BlockName=b Nodes=n1\nSwitchName=a Nodes=n2\n"), "line:2:1");
 }
 

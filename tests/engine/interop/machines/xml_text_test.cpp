@@ -19,7 +19,8 @@ std::string placeOfError(const std::string &text, ErrorCode code = ErrorCode::In
 
 TEST(XmlText, ReadsElementsAttributesAndTheirLines)
 {
-    const auto good = readXml("\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- a\n comment --><a x='1' y = \"&lt;&amp;&quot;\">\n  <b/>\n  <c  "
+    const auto good = readXml("\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- a\n comment --><a x='1' y = "
+                              "\"&lt;&amp;&quot;\">\n  <b/>\n  <c  "
                               "z=\"\"><d/></c >\n</a>\n");
     ASSERT_TRUE(good) << describe(good.error());
     ASSERT_EQ(good->size(), 4U);
