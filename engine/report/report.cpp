@@ -57,14 +57,7 @@ std::string timelineHtml(const Report &report)
 
 std::string graphHtml(const Report &report)
 {
-    const ReportedPlan &shown = report.plans.back();
-    std::set<OperatorId> marked;
-    if (report.plans.size() == 2)
-        if (const auto difference = differenceOf(report.plans[0].plan, shown.plan))
-            for (const OperatorDifference &each : difference->operators)
-                if (each.b)
-                    marked.insert(each.b);
-    const std::string svg = graphSvg(shown.plan, marked);
+    const std::string svg = reportGraphSvg(report);
     if (svg.empty())
         return {};
     const char *about = report.plans.size() == 2
@@ -96,20 +89,28 @@ std::string modelOf(const ReportedPlan &plan)
     return model.substr(model.find_last_of('/') + 1);
 }
 
-} // namespace
-
-std::string htmlOf(const Report &report)
+/// A report's name, and a line below it.
+std::pair<std::string, std::string> headingOf(const Report &report)
 {
-    assert(report.plans.size() == 1 || report.plans.size() == 2);
     const bool compares = report.plans.size() == 2;
     const std::string title = compares ? report.plans[0].name + " and " + report.plans[1].name
                                        : modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name;
     const std::string under = compares ? modelOf(report.plans[0]) + " on " + report.plans[0].cluster.name
             + "; " + modelOf(report.plans[1]) + " on " + report.plans[1].cluster.name
                                        : report.plans[0].name;
-    const std::string body = figuresHtml(report) + timelineHtml(report) + stepPartsHtml(report)
-        + differenceHtml(report) + memoryHtml(report) + communicationHtml(report) + graphHtml(report)
-        + rowsHtml(report) + assumptionsHtml(report) + tablesHtml(report);
+    return {title, under};
+}
+
+} // namespace
+
+std::string htmlOf(const Report &report)
+{
+    assert(report.plans.size() == 1 || report.plans.size() == 2);
+    const auto [title, under] = headingOf(report);
+    const std::string body = figuresHtml(report, Medium::Screen) + timelineHtml(report)
+        + stepPartsHtml(report, Medium::Screen) + differenceHtml(report) + memoryHtml(report, Medium::Screen)
+        + communicationHtml(report) + graphHtml(report) + rowsHtml(report) + assumptionsHtml(report)
+        + tablesHtml(report);
     return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
            "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
@@ -123,6 +124,35 @@ std::string htmlOf(const Report &report)
           "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">"
         + scriptText(timelineJson(report)) + "</script>\n<script>\n" + reportScript()
         + "</script>\n</body>\n</html>\n";
+}
+
+std::string printedHtml(const Report &report)
+{
+    assert(report.plans.size() == 1 || report.plans.size() == 2);
+    const auto [title, under] = headingOf(report);
+    std::string timelines;
+    for (std::size_t p = 0; p < report.plans.size(); ++p)
+        timelines +=
+            (report.plans.size() > 1 ? "<h3>" + htmlText(titleOf(report, p)) + "</h3>" : std::string{})
+            + "<p><img src=\"timeline:" + std::to_string(p) + "\"></p>\n";
+    return "<html><head><title>" + htmlText(title) + "</title></head><body><h1>" + htmlText(title)
+        + "</h1><p>" + htmlText(under) + "</p>\n" + figuresHtml(report, Medium::Paper) + "<h2>Timeline</h2>"
+        + timelines + stepPartsHtml(report, Medium::Paper) + differenceHtml(report)
+        + memoryHtml(report, Medium::Paper) + communicationHtml(report)
+        + "<h2>Operators</h2><p><img src=\"graph:\"></p>\n" + rowsHtml(report) + assumptionsHtml(report)
+        + tablesHtml(report) + "<p>Predicted by Planloom: nothing of this was run.</p></body></html>\n";
+}
+
+std::string reportGraphSvg(const Report &report)
+{
+    const ReportedPlan &shown = report.plans.back();
+    std::set<OperatorId> marked;
+    if (report.plans.size() == 2)
+        if (const auto difference = differenceOf(report.plans[0].plan, shown.plan))
+            for (const OperatorDifference &each : difference->operators)
+                if (each.b)
+                    marked.insert(each.b);
+    return graphSvg(shown.plan, marked);
 }
 
 } // namespace planloom

@@ -50,6 +50,14 @@ constexpr std::size_t kMostListedLines = 60;
 /// O(spans + operators log operators). Thread-safe.
 std::string htmlOf(const Report &report);
 
+/// The same for paper, as HTML that Qt's text documents understand: tables alone, without styles and script.
+/// Pictures stand where `<img src="timeline:0">` (and "timeline:1") and `<img src="graph:">` do.
+std::string printedHtml(const Report &report);
+
+/// The model of the last plan as SVG, with what it does otherwise than the first one marked; empty where it
+/// is too large (report_graph.h).
+std::string reportGraphSvg(const Report &report);
+
 /// Whether the report's timeline draws blocks in place of operators.
 bool drawsBlocks(const ReportedPlan &plan);
 

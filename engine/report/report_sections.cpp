@@ -63,43 +63,59 @@ std::string planHeading(const Report &report, std::size_t plan)
     return report.plans.size() > 1 ? "<h3>" + htmlText(titleOf(report, plan)) + "</h3>\n" : std::string{};
 }
 
-std::string card(const std::string &name, const std::string &value, const std::string &note)
-{
-    return "<div class=\"card\"><span class=\"name\">" + htmlText(name) + "</span><b>" + htmlText(value)
-        + "</b><span>" + htmlText(note) + "</span></div>\n";
-}
+/// A figure of a plan, and a few words about it.
+struct Figure {
+    std::string name{};
+    std::string value{};
+    std::string note{};
+};
 
-std::string cardsOf(const ReportedPlan &plan)
+std::vector<Figure> figuresOf(const ReportedPlan &plan)
 {
     const TimelineSummary summary = summaryOf(plan.timeline);
     const double bound = stepBound(plan.plan, costModelOf(plan.cluster));
     const std::vector<RankMemory> ranks = memoryOfRanks(plan.plan, plan.timeline, plan.cluster);
     const RankMemory *fullest = fullestOf(ranks);
-    std::string html = "<div class=\"cards\">\n";
-    html += card("step", formatSeconds(summary.stepSeconds),
-        bound > 0 && summary.stepSeconds > 0 ? "no plan below " + formatSeconds(bound) + ": gap at most "
+    const bool isBound = bound > 0 && summary.stepSeconds > 0;
+    std::vector<Figure> figures{{"step", formatSeconds(summary.stepSeconds),
+        isBound ? "no plan below " + formatSeconds(bound) + ": gap at most "
                 + percent(std::max(0.0, 1 - bound / summary.stepSeconds))
-                                             : std::string{});
+                : std::string{}}};
     if (fullest)
-        html += card("fullest rank", formatBytes({fullest->peak}),
+        figures.push_back({"fullest rank", formatBytes({fullest->peak}),
             "rank " + std::to_string(fullest->rank.index) + ", " + percent(fullest->share()) + " of "
-                + formatBytes({fullest->limit}) + (fullest->fits() ? "" : ": does not fit"));
-    html += card("bubble", percent(summary.bubble), "of the devices' time, nothing is computed");
-    html += card("exposed communication", formatSeconds(summary.exposedCommunicationSeconds),
-        percent(summary.stepSeconds > 0 ? summary.exposedCommunicationSeconds / summary.stepSeconds : 0)
-            + " of the step, on average over devices");
-    html += card("sent", formatBytes(summary.sent), "by all devices in one step");
-    const auto devices = static_cast<std::int64_t>(plan.plan.devices.size()) * plan.plan.units.count;
-    html += card("devices", std::to_string(devices),
-        plan.plan.units.isOne()
-            ? deviceNames(plan.cluster)
-            : std::to_string(plan.plan.units.count) + " units alike; " + deviceNames(plan.cluster));
-    html += card("pipeline", counted(plan.plan.stageCount, "stage"),
+                + formatBytes({fullest->limit}) + (fullest->fits() ? "" : ": does not fit")});
+    figures.push_back({"bubble", percent(summary.bubble), "of the devices' time, nothing is computed"});
+    const double exposed = summary.exposedCommunicationSeconds;
+    figures.push_back({"exposed communication", formatSeconds(exposed),
+        percent(summary.stepSeconds > 0 ? exposed / summary.stepSeconds : 0)
+            + " of the step, on average over devices"});
+    figures.push_back({"sent", formatBytes(summary.sent), "by all devices in one step"});
+    const std::int32_t units = plan.plan.units.count;
+    figures.push_back({"devices", std::to_string(static_cast<std::int64_t>(plan.plan.devices.size()) * units),
+        (units > 1 ? std::to_string(units) + " units alike; " : std::string{}) + deviceNames(plan.cluster)});
+    figures.push_back({"pipeline", counted(plan.plan.stageCount, "stage"),
         counted(plan.plan.microBatches, "micro-batch")
-            + (plan.plan.updates > 1 ? ", " + counted(plan.plan.updates, "update") : ""));
-    html += card("framework", plan.cluster.framework.empty() ? "none assumed" : plan.cluster.framework,
-        plan.cluster.framework.empty() ? "kernels as timings have them"
-                                       : meaningOfFramework(plan.cluster.framework));
+            + (plan.plan.updates > 1 ? ", " + counted(plan.plan.updates, "update") : "")});
+    const std::string &framework = plan.cluster.framework;
+    figures.push_back({"framework", framework.empty() ? "none assumed" : framework,
+        framework.empty() ? "kernels as timings have them" : meaningOfFramework(framework)});
+    return figures;
+}
+
+std::string cardsOf(const ReportedPlan &plan, Medium medium)
+{
+    if (medium == Medium::Paper) {
+        std::vector<Cells> rows;
+        for (const Figure &figure : figuresOf(plan))
+            rows.push_back(
+                {htmlText(figure.name), "<b>" + htmlText(figure.value) + "</b>", htmlText(figure.note)});
+        return htmlTable({{"figure"}, {"value"}, {""}}, rows);
+    }
+    std::string html = "<div class=\"cards\">\n";
+    for (const Figure &figure : figuresOf(plan))
+        html += "<div class=\"card\"><span class=\"name\">" + htmlText(figure.name) + "</span><b>"
+            + htmlText(figure.value) + "</b><span>" + htmlText(figure.note) + "</span></div>\n";
     return html + "</div>\n";
 }
 
@@ -266,10 +282,10 @@ std::string titleOf(const Report &report, std::size_t plan)
     return report.plans.size() > 1 ? std::string("plan ") + (plan == 0 ? "A" : "B") + ": " + name : name;
 }
 
-std::string figuresHtml(const Report &report)
+std::string figuresHtml(const Report &report, Medium medium)
 {
     if (report.plans.size() == 1)
-        return cardsOf(report.plans.front());
+        return cardsOf(report.plans.front(), medium);
     std::vector<Cells> rows;
     for (const MetricDifference &metric : metricsOf(report.plans[0].timeline, report.plans[1].timeline))
         rows.push_back({htmlText(metric.name), valueText(metric, metric.a), valueText(metric, metric.b),
@@ -277,11 +293,11 @@ std::string figuresHtml(const Report &report)
     std::string html = section("figures", "Figures", "B is held against A.",
         htmlTable({{""}, {"A", true}, {"B", true}, {"change", true}}, rows));
     for (std::size_t p = 0; p < report.plans.size(); ++p)
-        html += "<h3>" + htmlText(titleOf(report, p)) + "</h3>\n" + cardsOf(report.plans[p]);
+        html += "<h3>" + htmlText(titleOf(report, p)) + "</h3>\n" + cardsOf(report.plans[p], medium);
     return html;
 }
 
-std::string stepPartsHtml(const Report &report)
+std::string stepPartsHtml(const Report &report, Medium medium)
 {
     static const std::array<const char *, kStepPartCount> kColours{
         "forward", "all-reduce", "lane", "again", "optimizer", "other"};
@@ -293,7 +309,7 @@ std::string stepPartsHtml(const Report &report)
         longest = std::max(longest, parts.back().step());
     }
     std::vector<Cells> rows(kStepPartCount);
-    for (std::size_t p = 0; p < parts.size(); ++p) {
+    for (std::size_t p = 0; p < parts.size() && medium == Medium::Screen; ++p) {
         body += planHeading(report, p) + "<div class=\"parts\">";
         for (std::size_t k = 0; k < kStepPartCount; ++k)
             body += bar(std::string(nameOf(static_cast<StepPart>(k))) + " "
@@ -319,13 +335,13 @@ std::string stepPartsHtml(const Report &report)
         body + "<div style=\"max-width:640px\">" + htmlTable(columns, rows) + "</div>\n");
 }
 
-std::string memoryHtml(const Report &report)
+std::string memoryHtml(const Report &report, Medium medium)
 {
     std::string body;
     for (std::size_t p = 0; p < report.plans.size(); ++p) {
         const ReportedPlan &plan = report.plans[p];
         const std::vector<RankMemory> ranks = memoryOfRanks(plan.plan, plan.timeline, plan.cluster);
-        body += planHeading(report, p) + barsOf(ranks);
+        body += planHeading(report, p) + (medium == Medium::Screen ? barsOf(ranks) : std::string{});
         std::vector<HtmlColumn> columns{{"ranks"}, {"peak", true}, {"of", true}};
         std::set<std::size_t> kinds;
         const auto alike = ranksAlike(ranks);
@@ -342,7 +358,10 @@ std::string memoryHtml(const Report &report)
             for (const std::size_t kind : kinds)
                 rows.back().push_back(rank.held[kind] > 0 ? formatBytes({rank.held[kind]}) : "&ndash;");
         }
-        body += "<details open><summary>in figures</summary>" + htmlTable(columns, rows) + "</details>\n";
+        const std::string table = htmlTable(columns, rows);
+        body += medium == Medium::Screen
+            ? "<details open><summary>in figures</summary>" + table + "</details>\n"
+            : table;
     }
     return section("memory", "Memory by rank",
         "What each rank holds at the first moment of its peak, and what its device has.", body);

@@ -24,7 +24,6 @@
 #include "engine/table/table_text.h"
 #include "widgets/design/cluster_values.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/data_export.h"
 #include "widgets/main/dimensions_dialog.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/export_help.h"
@@ -452,45 +451,6 @@ void MainWindow::exportAutodist()
         m_log->model()->add(LogKind::Session, tr("Not in the YAML: %1").arg(QString::fromStdString(note)));
     exportText(tr("Export the rows as partition constraints of autodist"), QStringLiteral("yaml"),
         tr("Constraints (*.yaml)"), [text = written.yaml] { return text; });
-}
-
-void MainWindow::exportTables()
-{
-    const PlanUpdateSnapshot good = m_workspace.lastGood();
-    if (!good)
-        return;
-    auto *dialog =
-        new QFileDialog(this, tr("Folder for rows.csv, spans.csv, memory.csv and communication.csv"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this,
-        [this, good](const QString &folder) { writeTables(good, folder); });
-    dialog->open();
-}
-
-void MainWindow::writeTables(const PlanUpdateSnapshot &good, const QString &folder)
-{
-    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
-    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, folder] {
-        watcher->deleteLater();
-        const Result<void> outcome = *watcher->result();
-        if (!outcome)
-            onProblem(outcome.error());
-        else
-            m_log->model()->add(LogKind::Session, tr("Wrote four tables to %1").arg(folder));
-    });
-    watcher->setFuture(QtConcurrent::run([good, folder, table = m_workspace.table()] {
-        const std::pair<const char *, std::string> files[] = {{"rows.csv", rowsCsv(table, good.get())},
-            {"spans.csv", spansCsv(*good->scene)}, {"memory.csv", memoryCsv(*good->scene->timeline)},
-            {"communication.csv", trafficCsv(*good->scene->timeline)}};
-        Result<void> outcome{};
-        for (const auto &[name, text] : files) {
-            if (outcome)
-                outcome = writeWhole(folder + QLatin1Char('/') + QLatin1String(name), text);
-        }
-        return std::make_shared<Result<void>>(outcome);
-    }));
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent *event)

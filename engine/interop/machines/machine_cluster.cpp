@@ -336,6 +336,17 @@ private:
         return addClasses(static_cast<std::int32_t>(perNode));
     }
 
+    /// `profileOf`, once for each product: it looks through all profiles.
+    Result<std::string> knownProfile(const HostDevice &device, const std::string &source)
+    {
+        const auto found = m_profiles.find(device.product);
+        if (found != m_profiles.end())
+            return found->second;
+        TRY(const std::string profile, profileOf(device, source, m_request.device));
+        m_profiles.emplace(device.product, profile);
+        return profile;
+    }
+
     /// Nodes of the hosts: those of a domain together.
     Result<void> findNodes(const std::vector<HostTopology> &hosts)
     {
@@ -357,8 +368,8 @@ private:
         for (const auto &group : groups) {
             SaidNode node{united(group), {}};
             for (const HostDevice &device : node.host.devices) {
-                TRY(std::string profile, profileOf(device, node.host.source, m_request.device));
-                node.profiles.push_back(std::move(profile));
+                TRY(const std::string profile, knownProfile(device, node.host.source));
+                node.profiles.push_back(profile);
             }
             m_nodes.push_back(std::move(node));
         }
@@ -374,7 +385,7 @@ private:
         m_repeats = m_hosts;
         if (host.devices.front().domain.empty())
             return {};
-        TRY(const std::string name, profileOf(host.devices.front(), host.source, m_request.device));
+        TRY(const std::string name, knownProfile(host.devices.front(), host.source));
         TRY(const Cluster profile, clusterNamed(name + ":1"));
         const std::int32_t together = std::min(m_hosts, std::max(1, profile.links.devicesPerNode / devices));
         if (m_hosts % together != 0)
@@ -500,6 +511,7 @@ private:
     Said m_said{};
     MachineCluster &m_made;
     std::vector<SaidNode> m_nodes{};
+    std::map<std::string, std::string> m_profiles{}; ///< By product.
     std::int32_t m_hosts = 1;
     std::int32_t m_repeats = 1; ///< Of the nodes: so often in the cluster.
     bool m_hasClass = false;

@@ -294,8 +294,8 @@ Result<SwitchTree> readTopologyYaml(std::string_view text)
     if (!tree) {
         Error error = tree.error();
         if (const Place place = placeOf(error); std::holds_alternative<TextPlace>(place))
-            error.where =
-                toString(TextPlace{std::get<TextPlace>(place).line - 1, std::get<TextPlace>(place).column});
+            error.where = toString(TextPlace{
+                std::max(1, std::get<TextPlace>(place).line - 1), std::get<TextPlace>(place).column});
         return error;
     }
     std::map<std::string, YamlTopology> topologies;

@@ -1,7 +1,6 @@
 #include "engine/report/report.h"
 
 #include "engine/analyse/communication_lines.h"
-#include "engine/base/csv.h"
 #include "engine/report/report_csv.h"
 #include "engine/report/report_graph.h"
 #include "engine/report/report_timeline.h"
@@ -254,8 +253,6 @@ TEST(ReportCsv, HasARowForEveryLineOfCommunication)
     ASSERT_TRUE(lines);
     const std::string csv = communicationCsv(*lines);
     EXPECT_EQ(countOf(csv, "\r\n"), lines->size() + 1);
-    EXPECT_EQ(csvCell("a,b"), "\"a,b\"");
-    EXPECT_EQ(csvLine({"a\"b", "c"}), "\"a\"\"b\",c\r\n");
 }
 
 } // namespace

@@ -44,14 +44,6 @@ std::vector<std::string> linesOf(const std::string &csv)
     return lines;
 }
 
-TEST(DataExport, CellsAreQuotedWhereTheyMust)
-{
-    EXPECT_EQ(csvCell("plain"), "plain");
-    EXPECT_EQ(csvCell("a,b"), "\"a,b\"");
-    EXPECT_EQ(csvCell("say \"so\""), "\"say \"\"so\"\"\"");
-    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
-}
-
 TEST(DataExport, RowsSayWhatBecameOfThem)
 {
     const TableDocument table("# a note\nmesh dp=2\noff split all : batch over dp\nnonsense\n");

@@ -42,19 +42,19 @@ std::vector<HostileFile> hostileFiles()
             "<!DOCTYPE s [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;&a;&a;\">]>\n<system version=\"1\"/>",
             "f:line:1:1"},
         {"an entity that names a file", "<system version=\"&passwd;\"/>", "f:line:1:18"},
-        {"deep elements", "<system version=\"1\">" + repeated("<pci busid=\"1\">", 100'000), "f:line:1:1215",
+        {"deep elements", "<system version=\"1\">" + repeated("<pci busid=\"1\">", 100'000), "f:line:1:966",
             ErrorCode::ResourceLimit},
         {"many elements", "<system version=\"1\">\n" + repeated("<cpu/>\n", 200'000), "f:line:100001:1",
             ErrorCode::ResourceLimit},
         {"a version that is none", "<system version=\"9\"/>", "f:line:1:1"},
         {"a width below zero",
             replaced(host, "link_width=\"16\">\n        <gpu", "link_width=\"-16\">\n        <gpu"),
-            "f:line:5:1"},
+            "f:line:4:1"},
         {"a count that overflows", replaced(host, "count=\"5\"", "count=\"99999999999999999999\""),
             "f:line:6:1"},
         {"a device twice", replaced(host, "busid=\"0000:11:00.0\"", "busid=\"0000:10:00.0\""), "f:line:20:1"},
         {"a link to nobody", replaced(meshTopology(), "target=\"0001:03:00.0\"", "target=\"0009:03:00.0\""),
-            "f:line:5:1"},
+            "f:line:4:1"},
         {"a link one way", replaced(meshTopology(), "count=\"4\"", "count=\"3\""), "f:line:3:1"},
         {"a file that was cut off", host.substr(0, host.size() / 2), ""},
         {"a switch below itself",
@@ -68,11 +68,11 @@ std::vector<HostileFile> hostileFiles()
             "[*b,*b,*b,*b,*b,*b,*b,*b]\n"
             "  d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n  e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\n  f: "
             "[*e,*e,*e,*e,*e,*e,*e,*e]\n",
-            "f:line:0:1", ErrorCode::ResourceLimit},
+            "f:line:1:1", ErrorCode::ResourceLimit},
         {"deep YAML", "- topology: " + repeated("[", 5000), ""},
         {"a share above one",
             replaced(kSimumaxSystem, "\"efficient_factor\": 0.7,", "\"efficient_factor\": 7,"),
-            "f:line:14:1"},
+            "f:line:13:1"},
         {"a bandwidth that is no number", replaced(kAiconfiguratorSystem, "450000000000", ".nan"),
             "f:line:11:1"},
         {"a bandwidth below zero", replaced(kAiconfiguratorSystem, "450000000000", "-1"), "f:line:11:1"},
@@ -134,7 +134,7 @@ TEST(HostileMachineFiles, OfMutatedBytesAreReadOrRefused)
     std::mt19937 random(11);
     std::int32_t read = 0;
     std::int32_t refused = 0;
-    for (int round = 0; round < 6000; ++round) {
+    for (int round = 0; round < 5000; ++round) {
         std::vector<NamedText> files{{"f", mutated(seeds[random() % seeds.size()], random)}};
         if (round % 4 == 0)
             files.push_back({"g", mutated(kTopologyConf, random)});
