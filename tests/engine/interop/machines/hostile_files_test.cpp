@@ -54,7 +54,7 @@ std::vector<HostileFile> hostileFiles()
             "f:line:6:1"},
         {"a device twice", replaced(host, "busid=\"0000:11:00.0\"", "busid=\"0000:10:00.0\""), "f:line:20:1"},
         {"a link to nobody", replaced(meshTopology(), "target=\"0001:03:00.0\"", "target=\"0009:03:00.0\""),
-            "f:line:4:1"},
+            "f:line:5:1"},
         {"a link one way", replaced(meshTopology(), "count=\"4\"", "count=\"3\""), "f:line:3:1"},
         {"a file that was cut off", host.substr(0, host.size() / 2), ""},
         {"a switch below itself",
@@ -66,8 +66,8 @@ std::vector<HostileFile> hostileFiles()
         {"aliases that grow",
             "- topology: &a [x,x,x,x,x,x,x,x]\n  b: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n  c: &c "
             "[*b,*b,*b,*b,*b,*b,*b,*b]\n"
-            "  d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n  e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\n  f: "
-            "[*e,*e,*e,*e,*e,*e,*e,*e]\n",
+            "  d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\n  e: &e [*d,*d,*d,*d,*d,*d,*d,*d]\n  f: &f "
+            "[*e,*e,*e,*e,*e,*e,*e,*e]\n  g: [*f,*f,*f,*f,*f,*f,*f,*f]\n",
             "f:line:1:1", ErrorCode::ResourceLimit},
         {"deep YAML", "- topology: " + repeated("[", 5000), ""},
         {"a share above one",
