@@ -14,6 +14,7 @@ enum class DropKind : std::uint8_t {
     Model, ///< An .onnx or .pt2 file.
     Session,
     Cluster, ///< A cluster file.
+    Topology, ///< What a tool says of machines (machine_cluster.h).
     Rows, ///< Text that holds rows of a constraint table, or partition constraints of autodist (.yaml).
     Unsupported, ///< `reason` says why.
 };

@@ -487,13 +487,23 @@ void MainWindow::takeDrop(const Dropped &dropped)
             true});
         return;
     case DropKind::Cluster:
+    case DropKind::Topology:
         if (!m_workspace.model()) {
             m_notices->show({id, NoticeKind::Warning,
                 tr("A cluster needs a model: open one first, then drop the cluster on it."), {}, true});
             return;
         }
-        m_notices->show({id, NoticeKind::Info, tr("\"%1\" describes a cluster.").arg(name),
-            {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}},
+        m_notices->show({id, NoticeKind::Info,
+            dropped.kind == DropKind::Cluster ? tr("\"%1\" describes a cluster.").arg(name)
+                                              : tr("\"%1\" describes machines.").arg(name),
+            {{tr("Plan for It"),
+                 [this, path = dropped.path, isCluster = dropped.kind == DropKind::Cluster] {
+                     if (isCluster)
+                         openCluster(path);
+                     else
+                         useTopologies({path});
+                 }},
+                {tr("Cancel"), {}}},
             true});
         return;
     case DropKind::Model:

@@ -1,9 +1,9 @@
 #include "widgets/memory/communication_lines_view.h"
 
 #include <QtConcurrent/QtConcurrentRun>
+#include <QtGui/QAction>
 #include <QtGui/QClipboard>
 #include <QtGui/QGuiApplication>
-#include <QtGui/QAction>
 #include <QtWidgets/QHeaderView>
 
 #include "engine/base/words.h"
@@ -104,8 +104,8 @@ QVariant CommunicationLinesModel::headerData(int section, Qt::Orientation orient
         return tr(kTips[section]);
     if (role != Qt::DisplayRole)
         return {};
-    const QString names[ColumnCount]{tr("What"), tr("Groups"), tr("Link"), tr("Algorithm"), tr("Size"), tr("Times"),
-        tr("Alone"), tr("All"), tr("Exposed"), tr("Bus bandwidth"), tr("First at")};
+    const QString names[ColumnCount]{tr("What"), tr("Groups"), tr("Link"), tr("Algorithm"), tr("Size"),
+        tr("Times"), tr("Alone"), tr("All"), tr("Exposed"), tr("Bus bandwidth"), tr("First at")};
     return names[section];
 }
 
@@ -130,10 +130,11 @@ CommunicationLinesView::CommunicationLinesView(QWidget *parent)
     auto *copy = new QAction(tr("Copy All as CSV"), this);
     connect(copy, &QAction::triggered, this, [this] { QGuiApplication::clipboard()->setText(csv()); });
     addAction(copy);
-    connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex &index) {
-        if (const CommunicationLine *line = m_model->lineAt(index.row()))
-            Q_EMIT operatorsChosen(line->operators);
-    });
+    connect(
+        selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex &index) {
+            if (const CommunicationLine *line = m_model->lineAt(index.row()))
+                Q_EMIT operatorsChosen(line->operators);
+        });
     connect(&m_watcher, &QFutureWatcherBase::finished, this, [this] {
         if (m_watcher.future().resultCount() == 0 || !m_watcher.result())
             return;

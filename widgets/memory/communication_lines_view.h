@@ -21,7 +21,20 @@ class CommunicationLinesModel : public QAbstractTableModel
 {
     Q_OBJECT
 public:
-    enum Column { What, Groups, Link, Algorithm, Size, Times, Alone, All, Exposed, BusBandwidth, First, ColumnCount };
+    enum Column {
+        What,
+        Groups,
+        Link,
+        Algorithm,
+        Size,
+        Times,
+        Alone,
+        All,
+        Exposed,
+        BusBandwidth,
+        First,
+        ColumnCount
+    };
 
     using QAbstractTableModel::QAbstractTableModel;
     void set(CommunicationLinesSnapshot lines); ///< Null: none.

@@ -126,6 +126,20 @@ TEST_F(Drop, KnowsModelsSessionsAndRows)
     EXPECT_EQ(rows.text, QStringLiteral("mesh dp=2\nsplit all : batch over dp\n"));
 }
 
+TEST_F(Drop, KnowsFilesAboutMachines)
+{
+    for (const QString &path : {file("node.xml", "<system version=\"1\"/>"),
+             file("matrix.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"),
+             file("topology.conf", "SwitchName=a Nodes=n[1-4]\n"),
+             file("h100.yaml", "gpu:\n  mem_bw: 1\nnode:\n  num_gpus_per_node: 8\n")}) {
+        const Dropped dropped = readDroppedFile(path);
+        EXPECT_EQ(dropped.kind, DropKind::Topology) << path.toStdString();
+        EXPECT_EQ(dropped.path, path);
+    }
+    // Partition constraints stay what they are.
+    EXPECT_EQ(readDroppedFile(file("rows.yaml", "- name: x\n")).kind, DropKind::Rows);
+}
+
 TEST_F(Drop, SaysWhyItCantUseTheRest)
 {
     for (const QString &path : {file("d.png", QByteArray("\x89PNG\0\0", 6)), file("e.txt", "dear diary\n"),
