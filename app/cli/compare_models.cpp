@@ -63,7 +63,7 @@ void printDifference(const GraphDifference &difference, const Graph &a, const Gr
 {
     std::vector<std::string> renamed;
     std::vector<std::string> changed;
-    for (const OperatorChange &change : difference.changed) {
+    for (const ChangedOperator &change : difference.changed) {
         const std::string words = wordsOf(change, a, b);
         const std::string name =
             change.renamed ? a.at(change.a).name + " -> " + b.at(change.b).name : a.at(change.a).name;
@@ -90,7 +90,7 @@ json differenceJson(const GraphDifference &difference, const Graph &a, const Gra
         return entries;
     };
     json changed = json::array();
-    for (const OperatorChange &change : difference.changed)
+    for (const ChangedOperator &change : difference.changed)
         changed.push_back({{"a", a.at(change.a).name}, {"b", b.at(change.b).name},
             {"renamed", change.renamed}, {"kind", change.kind}, {"shapes", change.shapes},
             {"attributes", change.attributes}, {"wiring", change.wiring}, {"how", wordsOf(change, a, b)}});

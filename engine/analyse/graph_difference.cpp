@@ -90,8 +90,8 @@ public:
                 found.removed.push_back(one);
                 continue;
             }
-            const OperatorChange change = changeOf(one, other);
-            if (change == OperatorChange{one, other})
+            const ChangedOperator change = changeOf(one, other);
+            if (change == ChangedOperator{one, other})
                 ++found.same;
             else
                 found.changed.push_back(change);
@@ -198,11 +198,11 @@ private:
         return {};
     }
 
-    OperatorChange changeOf(OperatorId a, OperatorId b) const
+    ChangedOperator changeOf(OperatorId a, OperatorId b) const
     {
         const Operator &one = m_a.graph().at(a);
         const Operator &other = m_b.graph().at(b);
-        OperatorChange change{a, b};
+        ChangedOperator change{a, b};
         change.renamed = one.name != other.name;
         change.kind = !sameKind(one, other);
         change.shapes = !sameTypes(m_a.graph(), one.inputs, m_b.graph(), other.inputs)
@@ -251,7 +251,7 @@ GraphDifference differenceOf(const SelectorIndex &a, const SelectorIndex &b, con
     return Comparison(a, b, stop).difference();
 }
 
-std::string wordsOf(const OperatorChange &change, const Graph &a, const Graph &b)
+std::string wordsOf(const ChangedOperator &change, const Graph &a, const Graph &b)
 {
     const Operator &one = a.at(change.a);
     const Operator &other = b.at(change.b);

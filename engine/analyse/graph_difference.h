@@ -10,7 +10,7 @@
 namespace planloom {
 
 /// How an operator that both models have differs in them.
-struct OperatorChange {
+struct ChangedOperator {
     OperatorId a{};
     OperatorId b{};
     bool renamed = false;
@@ -20,14 +20,14 @@ struct OperatorChange {
     /// It reads what another operator makes that both models have. What reads a new operator, or read one
     /// that is gone, has not changed itself.
     bool wiring = false;
-    friend bool operator==(const OperatorChange &, const OperatorChange &) = default;
+    friend bool operator==(const ChangedOperator &, const ChangedOperator &) = default;
 };
 
 /// One model against another: their forward passes, which the rest of a training step follows from.
 struct GraphDifference {
     std::vector<OperatorId> removed{}; ///< Of the first model, ascending.
     std::vector<OperatorId> added{}; ///< Of the second model, ascending.
-    std::vector<OperatorChange> changed{}; ///< By the first model's operators.
+    std::vector<ChangedOperator> changed{}; ///< By the first model's operators.
     std::int32_t same = 0; ///< Operators that both have alike, names included.
     bool empty() const { return removed.empty() && added.empty() && changed.empty(); }
     friend bool operator==(const GraphDifference &, const GraphDifference &) = default;
@@ -42,6 +42,6 @@ GraphDifference differenceOf(
 
 /// "kind Relu, was Gelu; output 0 float32 [8 32], was float32 [8 16]; attribute axis 1, was 0": everything
 /// that differs but for the names.
-std::string wordsOf(const OperatorChange &change, const Graph &a, const Graph &b);
+std::string wordsOf(const ChangedOperator &change, const Graph &a, const Graph &b);
 
 } // namespace planloom

@@ -114,8 +114,8 @@ TEST(GraphDifference, OfARenamedCopyIsRenamesAlone)
         EXPECT_TRUE(found.added.empty());
         EXPECT_TRUE(found.removed.empty());
         EXPECT_EQ(found.changed.size(), graph.operators.size());
-        for (const OperatorChange &change : found.changed) {
-            EXPECT_EQ(change, (OperatorChange{.a = change.a, .b = change.b, .renamed = true}));
+        for (const ChangedOperator &change : found.changed) {
+            EXPECT_EQ(change, (ChangedOperator{.a = change.a, .b = change.b, .renamed = true}));
             EXPECT_EQ(wordsOf(change, graph, other), "");
         }
     }
@@ -173,7 +173,7 @@ TEST(GraphDifference, TellsKindsShapesAndAttributesApart)
     const GraphDifference shapes = difference(graph, wide);
     EXPECT_TRUE(shapes.added.empty() && shapes.removed.empty());
     EXPECT_GT(shapes.changed.size(), graph.operators.size() / 2);
-    for (const OperatorChange &change : shapes.changed) {
+    for (const ChangedOperator &change : shapes.changed) {
         EXPECT_TRUE(change.shapes || change.attributes);
         EXPECT_FALSE(change.kind || change.renamed || change.wiring);
         EXPECT_NE(wordsOf(change, graph, wide).find(", was "), std::string::npos);
