@@ -1,7 +1,6 @@
 #include "engine/interop/machines/host_links.h"
 
 #include "engine/base/words.h"
-#include "engine/interop/machines/number_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,35 +29,48 @@ std::int32_t linksOfProfile(const Cluster &profile)
     return rate > 0 ? static_cast<std::int32_t>(std::lround(profile.links.intraBandwidth.value / rate)) : 0;
 }
 
+/// Links of one device of a host.
+struct DeviceLinks {
+    std::int32_t sum = 0; ///< With those into a switch.
+    std::int32_t least = std::numeric_limits<std::int32_t>::max(); ///< To one other device.
+    std::int32_t largest = 0;
+};
+
+DeviceLinks linksAt(const HostTopology &host, std::size_t device)
+{
+    DeviceLinks links{.sum = host.devices[device].switchLinks};
+    for (std::size_t other = 0; other < host.devices.size(); ++other) {
+        if (other == device)
+            continue;
+        const std::int32_t count = host.linksBetween(device, other);
+        links.sum += count;
+        links.least = std::min(links.least, count);
+        links.largest = std::max(links.largest, count);
+    }
+    return links;
+}
+
 /// How many links each device has for the others together, the fewest of all; 0 where two have no way by
 /// them.
+/// @param most  that such a device has; 0 where it is not known
 Result<std::int32_t> commonLinks(const HostTopology &host, std::int32_t most)
 {
-    const std::size_t count = host.devices.size();
     std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
-    for (std::size_t a = 0; a < count; ++a) {
-        const HostDevice &device = host.devices[a];
-        std::int32_t sum = device.switchLinks;
-        std::int32_t largest = 0;
-        bool reachesAll = true;
-        for (std::size_t b = 0; b < count; ++b) {
-            if (a == b)
-                continue;
-            const std::int32_t links = host.linksBetween(a, b);
-            sum += links;
-            largest = std::max(largest, links);
-            reachesAll = reachesAll && (links > 0 || device.switchLinks > 0);
-        }
+    for (std::size_t d = 0; d < host.devices.size(); ++d) {
+        const HostDevice &device = host.devices[d];
+        const DeviceLinks links = linksAt(host, d);
         // A matrix shows the links into a switch beside each device that they lead to.
-        const bool isSwitch = sum > most && largest <= most && reachesAll;
-        if (sum > most && !isSwitch && most > 0)
-            return atLine(device.line,
-                device.name + " has " + std::to_string(sum) + " links in all, where its kind has "
+        const bool isSwitch =
+            device.switchLinks == 0 && links.least == links.largest && links.largest <= most;
+        if (most > 0 && links.sum > most && !isSwitch)
+            return atDevice(device,
+                device.name + " has " + std::to_string(links.sum) + " links in all, where its kind has "
                     + std::to_string(most),
                 "--device says which devices these are");
-        fewest = std::min(fewest, !reachesAll ? 0 : isSwitch ? largest : sum);
+        const bool reachesAll = device.switchLinks > 0 || links.least > 0;
+        fewest = std::min(fewest, !reachesAll ? 0 : most > 0 && links.sum > most ? links.largest : links.sum);
     }
-    return count < 2 ? 0 : fewest;
+    return fewest;
 }
 
 /// A node without links of its own between its devices.

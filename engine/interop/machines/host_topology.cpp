@@ -1,8 +1,10 @@
 #include "engine/interop/machines/host_topology.h"
 
 #include "engine/base/text.h"
+#include "engine/interop/machines/number_text.h"
 
 #include <array>
+#include <utility>
 
 namespace planloom {
 
@@ -27,6 +29,14 @@ constexpr std::array<PciDevice, 23> kPciDevices{{{"0x10de", "0x1db5", "V100 32GB
     {"0x1002", "0x75b0", "MI350X"}, {"0x1002", "0x75a3", "MI355X"}, {"0x1002", "0x75b3", "MI355X"}}};
 
 } // namespace
+
+Error atDevice(const HostDevice &device, std::string message, std::string advice)
+{
+    Error error = atLine(device.line, std::move(message), std::move(advice));
+    if (!device.file.empty())
+        error.where = device.file + ":" + error.where;
+    return error;
+}
 
 double pcieBandwidth(double gigatransfers, std::int32_t lanes)
 {

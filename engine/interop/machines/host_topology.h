@@ -22,7 +22,8 @@ struct HostDevice {
     double pcieBandwidth = 0; ///< Bytes/s and direction by lanes and speed, as NCCL counts them.
     std::int32_t switchLinks = 0; ///< Links into a switch that joins devices.
     std::string domain{}; ///< Of NVLink, over several hosts: the cluster's and the clique's numbers.
-    std::int32_t line = 0;
+    std::string file{}; ///< Set by who reads several.
+    std::int32_t line = 0; ///< In it, from 1.
     friend bool operator==(const HostDevice &, const HostDevice &) = default;
 };
 
@@ -45,6 +46,9 @@ struct HostTopology {
 
     std::int32_t linksBetween(std::size_t a, std::size_t b) const { return links[a * devices.size() + b]; }
 };
+
+/// InvalidInput at a device's place in its file.
+Error atDevice(const HostDevice &device, std::string message, std::string advice = {});
 
 /// Bytes/s of `lanes` lanes of PCI Express at so many GT/s, by NCCL's constants (src/graph/topo.h: 12 GB/s
 /// for generation 3, and in proportion): three quarters of the line rate.

@@ -76,6 +76,8 @@ Result<void> readOne(const NamedText &file, Said &said, std::vector<std::string>
         if (!host)
             return std::move(host).error();
         host->source += " (" + file.name + ")";
+        for (HostDevice &device : host->devices)
+            device.file = file.name;
         sentence = sentenceOf(*host);
         hosts.push_back(*std::move(host));
         return {};
@@ -202,9 +204,7 @@ Result<std::string> domainOf(const HostTopology &host)
 {
     for (const HostDevice &device : host.devices)
         if (device.domain != host.devices.front().domain)
-            return Error{ErrorCode::InvalidInput,
-                host.source + ": its devices are of different NVLink domains", {},
-                "line:" + std::to_string(device.line) + ":1"};
+            return atDevice(device, "the host's devices are of different NVLink domains");
     return host.devices.front().domain;
 }
 

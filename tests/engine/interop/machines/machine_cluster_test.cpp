@@ -89,12 +89,21 @@ TEST(MachineCluster, OfAMatrixNeedsToKnowTheDevice)
         made({{"topo.txt", matrixText(8, "NV18")}, {"q.txt", queryText(8, "NVIDIA H200", 143771)}});
     EXPECT_EQ(asked.cluster.device, h200.cluster.device);
     // More links than such a device has.
-    EXPECT_EQ(refused({{"topo.txt", matrixText(8, "NV18")}}, "A100 80GB").where, "line:2:1");
+    EXPECT_EQ(refused({{"topo.txt", matrixText(8, "NV18")}}, "A100 80GB").where, "topo.txt:line:2:1");
     EXPECT_EQ(refused({{"topo.txt", matrixText(8, "NV18")}}, "no such thing").code, ErrorCode::NotFound);
+    // An H800 has eight.
+    EXPECT_EQ(refused({{"node.xml", hgxTopology()}}, "H800").where, "node.xml:line:5:1");
+    EXPECT_DOUBLE_EQ(
+        made({{"node.xml", hgxTopology(8, 8)}}, "H800").cluster.links.intraBandwidth.value, 8 * 20.6e9);
 }
 
 TEST(MachineCluster, WithoutNvlinkPassesPciExpress)
 {
+    // Bridges join pairs of cards alone.
+    const std::string pairs = "GPU0 GPU1 GPU2 GPU3\nGPU0 X NV12 SYS SYS\nGPU1 NV12 X SYS SYS\n"
+                              "GPU2 SYS SYS X NV12\nGPU3 SYS SYS NV12 X\n";
+    EXPECT_EQ(
+        made({{"pairs.txt", pairs}}, "A100 80GB").cluster.links.architecture, LinkArchitecture::PcieOnly);
     const MachineCluster cards =
         made({{"topo.txt", matrixText(4, "PHB")}, {"q.txt", queryText(4, "NVIDIA H100 PCIe", 81559)}});
     EXPECT_EQ(cards.cluster.links.architecture, LinkArchitecture::PcieOnly);
