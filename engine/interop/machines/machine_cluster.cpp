@@ -312,7 +312,7 @@ private:
                 "name fewer hosts", "--topology"};
         m_made.cluster.deviceCount = static_cast<std::int32_t>(devices);
         m_made.cluster.links.devicesPerNode = perNode;
-        m_made.cluster.name = name + ":" + std::to_string(devices);
+        m_made.cluster.name = name;
         return {};
     }
 
@@ -423,7 +423,7 @@ private:
         }
         checkAlike();
         const std::int64_t nodes = static_cast<std::int64_t>(m_nodes.size()) * m_repeats;
-        TRY_VOID(setCount(nodes * perNode, perNode, m_nodes.front().profiles.front()));
+        TRY_VOID(setCount(nodes * perNode, perNode, m_nodes.front().profiles.front() + "-topology"));
         for (DeviceClass &other : cluster.otherClasses)
             other.links.devicesPerNode = perNode;
         return {};
