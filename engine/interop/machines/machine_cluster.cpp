@@ -35,8 +35,18 @@ struct SaidNode {
     std::vector<std::string> profiles{}; ///< By device.
 };
 
+/// What a file holds may be shown on a terminal, which control characters would move.
+std::string shown(std::string text)
+{
+    for (char &c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            c = '?';
+    return text;
+}
+
 Error inFile(Error error, const std::string &name)
 {
+    error.message = shown(std::move(error.message));
     error.where = error.where.empty() ? name : name + ":" + error.where;
     return error;
 }
@@ -131,8 +141,9 @@ std::optional<std::string> profileNamed(const std::string &words)
     return words.empty() ? std::nullopt : profileOfDevice(words);
 }
 
-Error unknownDevice(const std::string &what)
+Error unknownDevice(std::string what)
 {
+    what = shown(std::move(what));
     std::string known;
     for (const std::string &name : clusterNames())
         known += (known.empty() ? "" : ", ") + name;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace planloom {
@@ -80,9 +81,17 @@ std::vector<HostileFile> hostileFiles()
         {"a matrix without a mirror", replaced(matrixText(4, "NV4"), "NV4", "NV5"), "f:line:3:1"},
         {"a query of fewer devices", replaced(queryText(2, "NVIDIA H100", 80000), ": 2\n", ": 9\n"),
             "f:line:7:1"},
+        {"a terminal's commands", "GPU0 GPU1\nGPU0 X \x1b]0;owned\x07\nGPU1 NV1 X\n", "f:line:2:1"},
         {"binary junk", std::string("GPU0\0\x01\xff\xfe GPU1\n\x80\x81", 18), ""},
         {"nothing", "", "f"},
     };
+}
+
+/// Nothing in it moves a terminal.
+bool isPrintable(const std::string &text)
+{
+    return std::none_of(
+        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 TEST(HostileMachineFiles, AreRefusedWithPlaceAndReason)
@@ -98,6 +107,7 @@ TEST(HostileMachineFiles, AreRefusedWithPlaceAndReason)
             EXPECT_EQ(made.error().where, file.where) << describe(made.error());
         }
         EXPECT_LT(describe(made.error()).size(), 1000U);
+        EXPECT_TRUE(isPrintable(made.error().message)) << describe(made.error());
     }
 }
 
@@ -149,6 +159,7 @@ TEST(HostileMachineFiles, OfMutatedBytesAreReadOrRefused)
         EXPECT_NE(made.error().code, ErrorCode::Internal) << describe(made.error());
         EXPECT_FALSE(made.error().message.empty());
         EXPECT_FALSE(made.error().where.empty()) << describe(made.error());
+        EXPECT_TRUE(isPrintable(made.error().message));
     }
     EXPECT_GT(read, 300);
     EXPECT_GT(refused, 300);
