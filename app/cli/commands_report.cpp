@@ -1,15 +1,14 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
+#include "app/cli/print_report.h"
 
 #include "engine/analyse/communication_lines.h"
 #include "engine/base/files.h"
 #include "engine/base/words.h"
-#include "engine/design/remembered.h"
 #include "engine/report/report.h"
 #include "engine/report/report_csv.h"
 #include "engine/simulate/simulate.h"
-#include "engine/table/table_document.h"
-#include "sessions/session_request.h"
+#include "sessions/session_report.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,58 +22,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostPrinted = 40; ///< Lines for people; JSON and CSV have all of them.
-
-/// The last part of a path.
-std::string nameOfFile(const std::string &path)
-{
-    return path.substr(path.find_last_of('/') + 1);
-}
-
-Result<ReportedPlan> plannedBySession(const std::string &path, std::vector<ReportTable> &tables)
-{
-    TRY(const auto opened, SessionStore::openToLook(path));
-    TRY(PlanRequest request, requestOf(opened.contents));
-    request.upTo = PlanGrade::Simulated;
-    TRY(const PlanAnswerSnapshot answer, planOf(request));
-    ReportedPlan plan{.name = nameOfFile(path)};
-    plan.plan = *answer->execution;
-    plan.cluster = answer->cluster;
-    plan.timeline = *answer->timeline;
-    plan.rows = answer->table.table();
-    const History &history = opened.contents.history;
-    ReportTable steps{"History of the session", "The report is of the step that the session stands at.",
-        {"step", "after", "what was done", "step time", "fullest device"}, {}};
-    for (const HistoryStep &step : history.steps())
-        steps.rows.push_back({std::to_string(step.id) + (step.id == history.current() ? " (here)" : ""),
-            std::to_string(step.parent), step.words,
-            step.figures ? formatSeconds(step.figures->stepSeconds) : "",
-            step.figures ? formatBytes({step.figures->peakBytes}) : ""});
-    if (!steps.rows.empty())
-        tables.push_back(std::move(steps));
-    return plan;
-}
-
-Result<ReportedPlan> plannedByFile(const Arguments &arguments, const std::string &path)
-{
-    ReportedPlan plan{.name = nameOfFile(path)};
-    TRY(plan.plan, readPlan(path));
-    TRY(plan.cluster, clusterOf(arguments, plan.plan));
-    TRY(plan.timeline, simulate(plan.plan, plan.cluster));
-    if (const auto rows = rowsRemembered(plan.plan))
-        plan.rows = TableDocument(*rows).table();
-    return plan;
-}
-
-Result<ReportedPlan> reportedPlan(
-    const Arguments &arguments, const std::string &path, std::vector<ReportTable> &tables)
-{
-    if (!looksLikeSession(path))
-        return plannedByFile(arguments, path);
-    if (arguments.has("cluster"))
-        return Error{ErrorCode::InvalidInput, "a session has its cluster: --cluster would have no effect",
-            "leave it out, or report a plan file", "--cluster"};
-    return plannedBySession(path, tables);
-}
 
 json lineJson(const CommunicationLine &line, const Graph &graph)
 {
@@ -130,23 +77,17 @@ Result<int> runReport(const Arguments &arguments)
     if (out.empty())
         return Error{ErrorCode::InvalidInput, "the name of the report is missing",
             "planloom-cli report PLAN --out report.html", "--out"};
-    if (out.ends_with(".pdf"))
-        return Error{ErrorCode::NotSupported, "the command line writes HTML alone",
-            "the report prints as a PDF from any browser, and the window exports one", "--out"};
-    Report report;
-    TRY(ReportedPlan plan, reportedPlan(arguments, arguments.positional(), report.tables));
-    report.plans.push_back(std::move(plan));
-    if (arguments.has("with")) {
-        TRY(ReportedPlan other, reportedPlan(arguments, arguments.text("with"), report.tables));
-        report.plans.push_back(std::move(other));
-    }
-    const std::string html = htmlOf(report);
-    TRY_VOID(writeFile(out, html));
-    if (arguments.has("json"))
-        std::cout << json{{"file", out}, {"bytes", html.size()}, {"plans", report.plans.size()}} << "\n";
+    const std::string cluster = clusterWord(arguments, "");
+    TRY(const Report report, reportOfFiles(arguments.positional(), arguments.text("with"), cluster));
+    const bool isPdf = out.ends_with(".pdf");
+    if (isPdf)
+        TRY_VOID(printReport(out, cluster, arguments.positional(), arguments.text("with")));
     else
-        std::printf("%s: %s; open it in a browser\n", out.c_str(),
-            formatBytes({static_cast<std::int64_t>(html.size())}).c_str());
+        TRY_VOID(writeFile(out, htmlOf(report)));
+    if (arguments.has("json"))
+        std::cout << json{{"file", out}, {"plans", report.plans.size()}} << "\n";
+    else
+        std::printf("%s: %s\n", out.c_str(), isPdf ? "a PDF of A4 pages" : "open it in a browser");
     return 0;
 }
 

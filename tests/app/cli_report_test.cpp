@@ -76,7 +76,7 @@ std::size_t linesOf(const std::string &text)
 TEST_F(CliReport, WritesOneFileOfAPlanOrTwo)
 {
     ASSERT_EQ(run("report a.json --out a.html --json"), 0) << textOf("err.txt");
-    EXPECT_EQ(said()["bytes"].get<std::size_t>(), textOf("a.html").size());
+    EXPECT_EQ(said()["plans"], 1);
     EXPECT_NE(textOf("a.html").find("<h2>Timeline</h2>"), std::string::npos);
     EXPECT_NE(textOf("a.html").find("mesh dp=2"), std::string::npos) << "the rows of the plan";
     ASSERT_EQ(run("report a.json --with b.json --out ab.html"), 0) << textOf("err.txt");
@@ -97,16 +97,28 @@ TEST_F(CliReport, ReportsWhatASessionStandsAt)
     ASSERT_EQ(run("report s.planloom --out s.html"), 0) << textOf("err.txt");
     const std::string html = textOf("s.html");
     for (const char *part :
-        {"<code>micro-batches 4</code>", "why", "History of the session", "add micro-batches"})
+        {"<code>micro-batches 4</code>", "why", "History of s.planloom", "add micro-batches"})
         EXPECT_NE(html.find(part), std::string::npos) << part;
     EXPECT_EQ(run("report s.planloom --cluster cpu:2 --out t.html"), 2);
+}
+
+TEST_F(CliReport, PrintsAPdfWhereItsHelperIs)
+{
+    const int status = run("report a.json --with b.json --out ab.pdf");
+    if (!std::filesystem::exists(PLANLOOM_BINARY_DIR "/bin/planloom-report")) {
+        EXPECT_EQ(status, 2);
+        EXPECT_NE(textOf("err.txt").find("prints as a PDF from any browser"), std::string::npos);
+        return;
+    }
+    ASSERT_EQ(status, 0) << textOf("err.txt");
+    EXPECT_EQ(textOf("ab.pdf").substr(0, 5), "%PDF-");
+    EXPECT_EQ(run("report a.json --out no/such.pdf"), 1);
 }
 
 TEST_F(CliReport, RefusesWhatItCannotWrite)
 {
     EXPECT_EQ(run("report a.json"), 2);
-    EXPECT_EQ(run("report a.json --out a.pdf"), 2);
-    EXPECT_FALSE(std::filesystem::exists(s_folder->at("a.pdf")));
+    EXPECT_EQ(run("report a.json --out no/such.html"), 2);
     EXPECT_EQ(run("report none.json --out n.html"), 2);
     EXPECT_FALSE(std::filesystem::exists(s_folder->at("n.html")));
 }
