@@ -25,7 +25,10 @@ namespace {
 
 constexpr int kDotsPerInch = 96; ///< Of the text's layout.
 constexpr int kScale = 3; ///< Dots of a picture for each of the text's.
-constexpr int kPageWidth = 1000; ///< Of A4 across between its margins, in the text's dots, and a little less.
+constexpr int kPageWidth = 940; ///< Of A4 across between its margins, in the text's dots, and a little less.
+constexpr int kPageHeight = 600;
+/// Millimetres: the document leaves two centimetres more.
+constexpr double kMargin = 2;
 constexpr int kHeader = 90;
 constexpr int kRow = 14; ///< Pixels of a queue that computes.
 constexpr int kThinRow = 6;
@@ -204,7 +207,7 @@ QByteArray reportPdf(const Report &report)
     QPdfWriter writer(&buffer);
     writer.setPageSize(QPageSize(QPageSize::A4));
     writer.setPageOrientation(QPageLayout::Landscape);
-    writer.setPageMargins(QMarginsF(12, 12, 12, 12), QPageLayout::Millimeter);
+    writer.setPageMargins(QMarginsF(kMargin, kMargin, kMargin, kMargin), QPageLayout::Millimeter);
     writer.setResolution(kDotsPerInch * kScale);
     writer.setCreator(QStringLiteral("Planloom"));
     QTextDocument document;
@@ -221,7 +224,7 @@ QByteArray reportPdf(const Report &report)
             timelinePicture(report.plans[p], kPageWidth * kScale));
     const std::string svg = reportGraphSvg(report);
     addPicture(document, html, QStringLiteral("graph:"),
-        svg.empty() ? QImage() : graphPicture(svg, kPageWidth * kScale, 620 * kScale));
+        svg.empty() ? QImage() : graphPicture(svg, kPageWidth * kScale, kPageHeight * kScale));
     document.setHtml(html);
     document.print(&writer);
     return bytes;
