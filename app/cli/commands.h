@@ -10,6 +10,8 @@ Result<int> runSolve(const Arguments &arguments);
 Result<int> runSchedule(const Arguments &arguments);
 Result<int> runSimulate(const Arguments &arguments);
 Result<int> runFits(const Arguments &arguments);
+Result<int> runCommunication(const Arguments &arguments);
+Result<int> runReport(const Arguments &arguments);
 Result<int> runCompare(const Arguments &arguments);
 Result<int> runVerify(const Arguments &arguments);
 Result<int> runRun(const Arguments &arguments);

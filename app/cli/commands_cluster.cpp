@@ -3,6 +3,7 @@
 #include "engine/base/files.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/hardware/measured_cluster.h"
+#include "engine/interop/machines/machine_cluster.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,10 +23,43 @@ nlohmann::json errorsJson(const std::vector<FitError> &errors)
     return list;
 }
 
+/// The cluster of files about machines: what each said, and what none of them did.
+Result<int> clusterOfTopologies(const Arguments &arguments)
+{
+    TRY(const std::int64_t hosts, arguments.integer("hosts", 0, 1, kMostDevices));
+    TRY(const MachineCluster made,
+        machineClusterOf(
+            arguments.texts("topology"), arguments.text("device"), static_cast<std::int32_t>(hosts)));
+    const std::string text = toJson(made.cluster);
+    const std::string out = arguments.text("out");
+    if (!out.empty())
+        TRY_VOID(writeFile(out, text));
+    if (arguments.has("json")) {
+        const nlohmann::json object{{"read", made.read}, {"assumed", made.assumed},
+            {"file", out.empty() ? nlohmann::json() : nlohmann::json(out)},
+            {"cluster", nlohmann::json::parse(text)}};
+        std::cout << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+        return 0;
+    }
+    std::ostream &report = out.empty() ? std::cerr : std::cout;
+    for (const std::string &sentence : made.read)
+        report << sentence << "\n";
+    for (const std::string &sentence : made.assumed)
+        report << "assumed: " << sentence << "\n";
+    if (out.empty())
+        std::cout << text;
+    else
+        report << out << ": " << deviceNames(made.cluster) << ", " << made.cluster.deviceCount
+               << " devices\n";
+    return 0;
+}
+
 } // namespace
 
 Result<int> runCluster(const Arguments &arguments)
 {
+    if (arguments.has("topology"))
+        return clusterOfTopologies(arguments);
     auto measured = measuredCluster({arguments.text("kernels"), arguments.text("collectives"),
         arguments.text("device"), arguments.text("base")});
     if (!measured)

@@ -1,4 +1,5 @@
 #include "app/cli/commands.h"
+#include "app/cli/compare_models.h"
 #include "app/cli/model.h"
 
 #include "engine/analyse/plan_difference.h"
@@ -149,6 +150,8 @@ json causesJson(const TracedPlans &traced)
 
 Result<int> runCompare(const Arguments &arguments)
 {
+    if (comparesModels(arguments))
+        return compareModels(arguments);
     TRY(const double atMost, arguments.real("at-most", 0));
     if (arguments.has("at-most") && atMost <= 0)
         return Error{

@@ -5,7 +5,9 @@
 
 #include "engine/analyse/limits.h"
 #include "engine/analyse/memory_fit.h"
+#include "engine/base/files.h"
 #include "engine/base/words.h"
+#include "engine/report/report_csv.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
 
@@ -112,6 +114,8 @@ Result<int> runFits(const Arguments &arguments)
     const auto over =
         std::count_if(ranks.begin(), ranks.end(), [](const RankMemory &rank) { return !rank.fits(); });
     const bool fits = over == 0 && !host;
+    if (arguments.has("csv"))
+        TRY_VOID(writeFile(arguments.text("csv"), ranksCsv(ranks)));
     if (arguments.has("json")) {
         json object{{"fits", fits}, {"ranks", ranksToJson(ranks)}};
         if (host)

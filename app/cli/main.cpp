@@ -54,7 +54,8 @@ Result<int> runVerb(const VerbSpec &verb, const Arguments &arguments)
     TRY_VOID(checkEffects(verb, arguments));
     using Command = Result<int> (*)(const Arguments &);
     const std::pair<const char *, Command> commands[]{{"info", runInfo}, {"solve", runSolve},
-        {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits}, {"compare", runCompare},
+        {"schedule", runSchedule}, {"simulate", runSimulate}, {"fits", runFits},
+        {"communication", runCommunication}, {"report", runReport}, {"compare", runCompare},
         {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
         {"import", runImport}, {"export", runExport}, {"trace", runTrace}, {"gallery", runGallery},
         {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}, {"doctor", runDoctor}};

@@ -169,16 +169,47 @@ VerbSpec fitsVerb()
 {
     return {"fits", "PLAN|MODEL",
         "whether every rank's memory is enough, and what the fullest one holds: status 0 if it is, 1 if not",
-        joined({planOptions(), leftOpenOptions(), modelOptions()}),
+        joined({planOptions(), leftOpenOptions(), {{"csv", "FILE", "write what every rank holds, by kind"}},
+            modelOptions()}),
         "planloom-cli fits zoo:llama-3-70b --cluster dgx-h100:64 --gallery 3d:tp=8,pp=4"};
 }
 
 VerbSpec compareVerb()
 {
-    return {"compare", "PLAN_A PLAN_B", "what plan B does differently from plan A, and where its time goes",
-        {{"at-most", "RATIO", "exit with status 1 if B's step takes more than RATIO times A's"},
-            {"cluster", "C", "another cluster than the plans were made for", clusterNames()}, jsonOption()},
+    return {"compare", "A B",
+        "two plan files: what B does differently from A, and where its time goes; two models: operators that "
+        "are "
+        "new, gone, changed or renamed",
+        {{"at-most", "RATIO", "plans: exit with status 1 if B's step takes more than RATIO times A's"},
+            {"cluster", "C", "plans: another cluster than they were made for", clusterNames()},
+            {"dim", "NAME=SIZE",
+                "models: size of a dimension that their inputs leave open (may be repeated)"},
+            {"operators", "FILE", "models: operator file that says what operators are (may be repeated)"},
+            jsonOption()},
         "planloom-cli compare before.json after.json --at-most 1.02"};
+}
+
+VerbSpec communicationVerb()
+{
+    return {"communication", "PLAN",
+        "every collective and message of a plan's step: groups, link, size, how often, the algorithm that "
+        "NCCL is "
+        "taken to choose, when, and how much of it is exposed",
+        {{"csv", "FILE", "write all of it as a table"},
+            {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
+        "planloom-cli communication plan.json --csv communication.csv"};
+}
+
+VerbSpec reportVerb()
+{
+    return {"report", "PLAN|SESSION",
+        "writes a plan, or what a session stands at, as one HTML file that needs nothing beside it: "
+        "timeline, "
+        "figures, memory by rank, communication, operators, rows",
+        {{"with", "PLAN|SESSION", "a second one, which is held against the first"},
+            {"out", "FILE.html|FILE.pdf", "where to (a PDF where the window is installed, too)"},
+            {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
+        "planloom-cli report plan.json --with other.json --out report.html"};
 }
 
 VerbSpec checkAnnotationVerb()
@@ -343,14 +374,23 @@ VerbSpec clusterVerb()
 {
     return {"cluster", "",
         "makes a cluster file of times that were measured on a device: rates by number format and kind of "
-        "kernel, links by nccl-tests; says how far off they are",
-        {{"kernels", "FILE",
-             "times of products, attention, experts and collectives (JSON: sections matmul, attention, moe, "
-             "collective in rows of the columns that they name)"},
+        "kernel, links by nccl-tests; says how far off they are; or of files about machines",
+        {{"topology", "FILE",
+             "what NCCL_TOPO_DUMP_FILE, nvidia-smi topo -m or nvidia-smi -q wrote on a host, Slurm's "
+             "topology.conf or "
+             "topology.yaml, a system file of SimuMax or AIConfigurator (may be repeated)"},
+            {"hosts", "N", "so many hosts like the one of --topology (default: those of the files)"},
+            {"kernels", "FILE",
+                "times of products, attention, experts and collectives (JSON: sections matmul, attention, "
+                "moe, "
+                "collective in rows of the columns that they name)"},
             {"collectives", "FILE",
                 "what all_reduce_perf, all_gather_perf, ... of nccl-tests printed, one after the other; in "
                 "place of the collectives of --kernels"},
-            {"device", "NAME", "the device whose times count, of a file with those of several"},
+            {"device", "NAME",
+                "the device whose times count, of a file with those of several; with --topology, what the "
+                "devices "
+                "are where its files do not say"},
             {"base", "C",
                 "profile or JSON file that says what times can't: peaks, memory, links (default: the profile "
                 "of the device)"},
@@ -390,9 +430,10 @@ const ProgramSpec &program()
             "MODEL is an .onnx or .pt2 file, or a model of the zoo (zoo:gpt?layers=12&hidden=768). PLAN is a "
             "file that solve --out wrote, TABLE a constraint table, and a cluster a profile with a size "
             "(dgx-h100:8) or a JSON file."};
-        spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(), compareVerb(),
-            checkAnnotationVerb(), verifyVerb(), runVerb(), importVerb(), exportVerb(), traceVerb(),
-            galleryVerb(), rowsVerb(), clusterVerb(), sessionVerb(), doctorVerb()};
+        spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(),
+            communicationVerb(), reportVerb(), compareVerb(), checkAnnotationVerb(), verifyVerb(), runVerb(),
+            importVerb(), exportVerb(), traceVerb(), galleryVerb(), rowsVerb(), clusterVerb(), sessionVerb(),
+            doctorVerb()};
         spec.environment = {{"PLANLOOM_PLUGIN_PATH",
                                 "folders, separated by colons, where the plugin planloom-cuda.so is looked "
                                 "for, behind those of the installation"},

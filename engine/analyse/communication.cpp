@@ -1,5 +1,6 @@
 #include "engine/analyse/communication.h"
 
+#include "engine/analyse/communication_lines.h"
 #include "engine/hardware/cost_model.h"
 #include "engine/lowering/program/instruction_cost.h"
 
@@ -264,9 +265,7 @@ std::optional<std::int64_t> durationAlone(
     if (!kind || instruction.joined || instruction.overlaps)
         return std::nullopt;
     const Cluster unit = unitOf(cluster, plan.units);
-    const GroupShape shape = instruction.acrossUnits ? shapeAcrossUnits(unit, device)
-        : instruction.group >= 0 ? groupShape(unit, plan.groups[static_cast<std::size_t>(instruction.group)])
-                                 : groupShape(unit, {device, instruction.peer});
+    const GroupShape shape = groupShapeOf(plan, unit, device, instruction);
     const Bytes bytes = collectiveBytes(plan.devices[static_cast<std::size_t>(device.index)], instruction);
     return std::llround(costModelOf(unit).collective(*kind, bytes, shape) * 1e9);
 }

@@ -76,6 +76,7 @@ protected:
                                                    "--num-attention-heads 2 --seq-length 8 --vocab-size 64\n";
         std::ofstream(s_folder->at("rank0.json"))
             << R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, "args": {"stream": 7}}]})";
+        std::ofstream(s_folder->at("node.txt")) << "GPU0 GPU1\nGPU0 X NV12\nGPU1 NV12 X\n";
         SessionContents contents;
         contents.model.source = "zoo:mlp";
         contents.history = History({TableDocument("mesh dp=2\n"), {{"cluster", "cpu"}, {"devices", "2"}}});
@@ -189,7 +190,9 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
     testing::Values(VerbCase{"info", "info " + kSmallModel, {}},
         VerbCase{"solve", "solve " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"schedule", "schedule placement.json --micro-batches 2", "--picture"},
-        VerbCase{"simulate", "simulate plan.json", "--trace"}, VerbCase{"fits", "fits plan.json", {}},
+        VerbCase{"simulate", "simulate plan.json", "--trace"}, VerbCase{"fits", "fits plan.json", "--csv"},
+        VerbCase{"communication", "communication plan.json", "--csv"},
+        VerbCase{"report", "report plan.json --out report.html", {}},
         VerbCase{"compare", "compare plan.json plan.json", {}},
         VerbCase{"check-annotation", "check-annotation MatMul", {}},
         VerbCase{"verify", "verify plan.json", {}},
@@ -197,8 +200,8 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"import", "import train.sh", "--out"}, VerbCase{"export", "export plan.json", "--out"},
         VerbCase{"trace", "trace rank0.json --no-cache", "--csv"}, VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
-        VerbCase{"cluster", {}, {}}, VerbCase{"session", "session a.planloom", {}},
-        VerbCase{"doctor", "doctor", {}}),
+        VerbCase{"cluster", "cluster --topology node.txt --device A100", "--out"},
+        VerbCase{"session", "session a.planloom", {}}, VerbCase{"doctor", "doctor", {}}),
     [](const auto &info) {
         std::string name = info.param.name;
         std::erase(name, '-');
@@ -211,7 +214,7 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 17 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 19 + 1) << "those above, and help";
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)

@@ -8,7 +8,7 @@
 #include <QtWidgets/QApplication>
 
 #include "tests/bench/bench_models.h"
-#include "tests/widgets/dag/nasty_graphs.h"
+#include "tests/engine/layered/nasty_graphs.h"
 #include "widgets/dag/dag_decor.h"
 #include "widgets/dag/dag_navigation.h"
 #include "widgets/dag/dag_query.h"

@@ -13,6 +13,7 @@
 
 #include "tests/engine/frontend/onnx_file.h"
 #include "tests/engine/frontend/pt2_for_tests.h"
+#include "tests/engine/interop/machines/machine_texts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -253,6 +254,18 @@ void writeTraces(const std::filesystem::path &folder)
 "duration": [7]})");
 }
 
+void writeMachines(const std::filesystem::path &folder)
+{
+    write(folder / "hgx.xml", hgxTopology());
+    write(folder / "mesh.xml", meshTopology());
+    write(folder / "matrix.txt", matrixText(4, "NV4"));
+    write(folder / "query.txt", queryText(4, "NVIDIA GB200", 189471, "7f2c"));
+    write(folder / "topology.conf", kTopologyConf);
+    write(folder / "topology.yaml", kTopologyYaml);
+    write(folder / "simumax.json", kSimumaxSystem);
+    write(folder / "aiconfigurator.yaml", kAiconfiguratorSystem);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -269,6 +282,7 @@ int main(int argc, char **argv)
         write(root / "gallery_file" / (std::string(file.name) + kGalleryFileEnding), std::string(file.text));
     writeConfigs(root / "read_config");
     writeTraces(root / "trace");
+    writeMachines(root / "read_machine");
     for (const auto &done :
         {writePlansAndTables(root), writeArrays(root / "npz"), writeSession(root / "session")}) {
         if (!done) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 #include "widgets/dag/visible_graph.h"
 
 #include <array>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
 #include <cstdint>
 #include <string>

@@ -4,8 +4,8 @@
 #include "engine/design/solved_store.h"
 #include "engine/frontend/open_dimensions.h"
 #include "engine/frontend/zoo/zoo.h"
+#include "sessions/model_values.h"
 #include "widgets/design/cluster_values.h"
-#include "widgets/design/model_values.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QDir>

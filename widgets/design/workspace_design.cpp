@@ -8,8 +8,8 @@
 
 #include "engine/design/models/model_rows.h"
 #include "engine/hardware/framework.h"
+#include "sessions/model_values.h"
 #include "widgets/design/cluster_values.h"
-#include "widgets/design/model_values.h"
 #include "widgets/design/row_sentences.h"
 #include "widgets/design/workspace.h"
 

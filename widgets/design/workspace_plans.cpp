@@ -5,7 +5,7 @@
 #include "engine/design/models/model_rows.h"
 #include "engine/design/schedules/block_move.h"
 #include "engine/design/solved_store.h"
-#include "widgets/design/model_values.h"
+#include "sessions/model_values.h"
 #include "widgets/design/workspace.h"
 
 #include <algorithm>

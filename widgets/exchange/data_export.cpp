@@ -1,23 +1,11 @@
 #include "widgets/exchange/data_export.h"
 
+#include "engine/base/csv.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
 
 namespace planloom {
-
-std::string csvCell(const std::string &text)
-{
-    if (text.find_first_of(",\"\r\n") == std::string::npos)
-        return text;
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c;
-        if (c == '"')
-            quoted += c;
-    }
-    return quoted + '"';
-}
 
 std::string rowsCsv(const TableDocument &table, const PlanUpdate *update)
 {

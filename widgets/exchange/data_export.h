@@ -12,9 +12,6 @@ namespace planloom {
 // A plan as tables for spreadsheets: CSV (RFC 4180) with a line of headings, numbers in base units with all
 // digits. For workers: O(rows written).
 
-/// One cell, quoted where it must be.
-std::string csvCell(const std::string &text);
-
 /// line, on, row, selects, binds, error. `update` may be null: then the last three are empty.
 std::string rowsCsv(const TableDocument &table, const PlanUpdate *update);
 /// device, queue, segment, micro_batch, operator, instruction, start_ns, duration_ns.

@@ -9,6 +9,7 @@
 #include "engine/design/models/table_file.h"
 #include "engine/frontend/file_kind.h"
 #include "engine/interop/autodist_yaml.h"
+#include "engine/interop/machines/machine_cluster.h"
 #include "engine/table/table_document.h"
 #include "engine/traces/reading/open_trace.h"
 #include "sessions/session_file.h"
@@ -112,6 +113,10 @@ Dropped readDroppedFile(const QString &path)
         return unsupported(DropTexts::tr("%1 is too long to be a table of rows.").arg(name));
     const QByteArray content = head + file.readAll();
     const std::string_view bytes(content.constData(), static_cast<std::size_t>(content.size()));
+    if (machineFileOf(bytes)) {
+        dropped.kind = DropKind::Topology;
+        return dropped;
+    }
     if (isAutodistFile(path.toStdString()) && content.contains("allowed_partition_dims")) {
         // read against the model, where it is imported
         dropped.kind = DropKind::Rows;

@@ -15,6 +15,7 @@ enum class DropKind : std::uint8_t {
     Session,
     Cluster, ///< A cluster file.
     Trace, ///< A rank's trace, or a folder with those of several.
+    Topology, ///< What a tool says of machines (machine_cluster.h).
     Rows, ///< Text that holds rows of a constraint table, or partition constraints of autodist (.yaml).
     Config, ///< Text that may be a launch script or config of a training framework.
     Unsupported, ///< `reason` says why.

@@ -261,6 +261,8 @@ private:
     void planFor(const std::string &cluster, const std::string &json, std::int32_t devices);
     void planForThisMachine();
     void measurementsDialog();
+    void topologyDialog();
+    void useTopologies(const QStringList &paths);
     void importRows(const QString &text, const QString &name);
     void showConstraintNotes(const AutodistRows &read, const QString &name, const std::string &axis);
     void saveCopyAs();
@@ -275,7 +277,9 @@ private:
     void exportRowsJson();
     void exportAutodist();
     void exportCluster();
+    void exportReport();
     void exportTables();
+    void writeOnWorker(const QString &done, std::function<Result<void>()> work);
     void writeTables(const PlanUpdateSnapshot &good, const QString &folder);
     void takeDrop(const Dropped &dropped);
     void about();

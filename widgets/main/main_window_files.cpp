@@ -454,45 +454,6 @@ void MainWindow::exportAutodist()
         tr("Constraints (*.yaml)"), [text = written.yaml] { return text; });
 }
 
-void MainWindow::exportTables()
-{
-    const PlanUpdateSnapshot good = m_workspace.lastGood();
-    if (!good)
-        return;
-    auto *dialog =
-        new QFileDialog(this, tr("Folder for rows.csv, spans.csv, memory.csv and communication.csv"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this,
-        [this, good](const QString &folder) { writeTables(good, folder); });
-    dialog->open();
-}
-
-void MainWindow::writeTables(const PlanUpdateSnapshot &good, const QString &folder)
-{
-    auto *watcher = new QFutureWatcher<std::shared_ptr<Result<void>>>(this);
-    connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, folder] {
-        watcher->deleteLater();
-        const Result<void> outcome = *watcher->result();
-        if (!outcome)
-            onProblem(outcome.error());
-        else
-            m_log->model()->add(LogKind::Session, tr("Wrote four tables to %1").arg(folder));
-    });
-    watcher->setFuture(QtConcurrent::run([good, folder, table = m_workspace.table()] {
-        const std::pair<const char *, std::string> files[] = {{"rows.csv", rowsCsv(table, good.get())},
-            {"spans.csv", spansCsv(*good->scene)}, {"memory.csv", memoryCsv(*good->scene->timeline)},
-            {"communication.csv", trafficCsv(*good->scene->timeline)}};
-        Result<void> outcome{};
-        for (const auto &[name, text] : files) {
-            if (outcome)
-                outcome = writeWhole(folder + QLatin1Char('/') + QLatin1String(name), text);
-        }
-        return std::make_shared<Result<void>>(outcome);
-    }));
-}
-
 void MainWindow::dragEnterEvent(QDragEnterEvent *event)
 {
     // Everything is taken, so that what can't be used is said in words.
@@ -527,13 +488,23 @@ void MainWindow::takeDrop(const Dropped &dropped)
             true});
         return;
     case DropKind::Cluster:
+    case DropKind::Topology:
         if (!m_workspace.model()) {
             m_notices->show({id, NoticeKind::Warning,
                 tr("A cluster needs a model: open one first, then drop the cluster on it."), {}, true});
             return;
         }
-        m_notices->show({id, NoticeKind::Info, tr("\"%1\" describes a cluster.").arg(name),
-            {{tr("Plan for It"), [this, path = dropped.path] { openCluster(path); }}, {tr("Cancel"), {}}},
+        m_notices->show({id, NoticeKind::Info,
+            dropped.kind == DropKind::Cluster ? tr("\"%1\" describes a cluster.").arg(name)
+                                              : tr("\"%1\" describes machines.").arg(name),
+            {{tr("Plan for It"),
+                 [this, path = dropped.path, isCluster = dropped.kind == DropKind::Cluster] {
+                     if (isCluster)
+                         openCluster(path);
+                     else
+                         useTopologies({path});
+                 }},
+                {tr("Cancel"), {}}},
             true});
         return;
     case DropKind::Config:

@@ -109,6 +109,8 @@ void MainWindow::buildFileMenu()
         "file.exportPicture", tr("P&icture…"), Keys{QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E)},
         [this] { exportPicture(); }, hasModel);
     addOut(
+        "file.exportReport", tr("Rep&ort…"), Keys{}, [this] { exportReport(); }, hasPlan);
+    addOut(
         "file.exportPerfetto", tr("Timeline as &Perfetto…"), Keys{}, [this] { exportPerfetto(); }, hasPlan);
     addOut(
         "file.exportTables", tr("&Tables as CSV…"), Keys{}, [this] { exportTables(); }, hasPlan);
@@ -130,6 +132,9 @@ void MainWindow::buildFileMenu()
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
         add("file.measuredCluster", tr("Cluster from Meas&urements…"), {}, [this] { measurementsDialog(); }),
+        [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
+    m_commands->enableWhile(
+        add("file.topologyCluster", tr("Cluster from Topolog&y…"), {}, [this] { topologyDialog(); }),
         [this, hasModel] { return hasModel() && !m_workspace.isReadOnly(); });
     m_commands->enableWhile(
         add("file.modelOptions", tr("Mo&del Options…"), {}, [this] { modelOptionsDialog(); }),

@@ -1,6 +1,7 @@
 #include "widgets/memory/communication_panel.h"
 
 #include "widgets/common/quantity_text.h"
+#include "widgets/memory/communication_lines_view.h"
 #include "widgets/memory/communication_models.h"
 #include "widgets/memory/matrix_view.h"
 #include "widgets/memory/topology_view.h"
@@ -63,6 +64,7 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     , m_view(new MatrixView(this))
     , m_flows(new FlowsModel(this))
     , m_links(new LinksModel(this))
+    , m_lines(new CommunicationLinesView(this))
     , m_map(new TopologyView)
 {
     m_kinds->setAccessibleName(tr("Kind of communication"));
@@ -88,6 +90,9 @@ CommunicationPanel::CommunicationPanel(Workspace *workspace, SelectionModel *sel
     column->addWidget(m_flowsView, 1);
     column->addWidget(m_rows);
     tabs->addTab(flows, tr("Flows"));
+    tabs->addTab(m_lines, tr("Collectives"));
+    connect(m_lines, &CommunicationLinesView::operatorsChosen, this,
+        [this](const std::vector<OperatorId> &operators) { m_selection->select(operators); });
     tabs->addTab(tableFor(m_links, tr("Links"), tabs), tr("Links"));
     auto *map = new QScrollArea(tabs);
     map->setWidget(m_map);
@@ -153,6 +158,7 @@ void CommunicationPanel::refresh()
     if (scene == m_scene && (m_matrix || m_watcher.isRunning()))
         return;
     m_scene = scene;
+    m_lines->setUpdate(good);
     m_stop.request_stop();
     if (!scene) {
         m_watcher.setFuture({});

@@ -19,13 +19,14 @@ class QTabWidget;
 
 namespace planloom {
 
+class CommunicationLinesView;
 class FlowsModel;
 class LinksModel;
 class MatrixView;
 class TopologyView;
 
-/// The *Communication* dock: the matrix, the flows behind a cell with the operators and rows they serve, the
-/// load of links (ux.md, F51).
+/// The *Communication* dock: the matrix, the flows behind a cell with the operators and rows they serve,
+/// collectives one by one, the load of links (ux.md, F51).
 class CommunicationPanel : public QWidget
 {
     Q_OBJECT
@@ -62,6 +63,7 @@ private:
     MatrixView *m_view;
     FlowsModel *m_flows;
     LinksModel *m_links;
+    CommunicationLinesView *m_lines;
     TopologyView *m_map;
     std::optional<LinkLoad> m_link; ///< Whose flows are shown alone.
     QTableView *m_flowsView;

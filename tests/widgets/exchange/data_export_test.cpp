@@ -44,14 +44,6 @@ std::vector<std::string> linesOf(const std::string &csv)
     return lines;
 }
 
-TEST(DataExport, CellsAreQuotedWhereTheyMust)
-{
-    EXPECT_EQ(csvCell("plain"), "plain");
-    EXPECT_EQ(csvCell("a,b"), "\"a,b\"");
-    EXPECT_EQ(csvCell("say \"so\""), "\"say \"\"so\"\"\"");
-    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
-}
-
 TEST(DataExport, RowsSayWhatBecameOfThem)
 {
     const TableDocument table("# a note\nmesh dp=2\noff split all : batch over dp\nnonsense\n");
@@ -132,6 +124,20 @@ TEST_F(Drop, KnowsModelsSessionsAndRows)
     const Dropped rows = readDroppedFile(file("c.txt", "mesh dp=2\nsplit all : batch over dp\n"));
     EXPECT_EQ(rows.kind, DropKind::Rows);
     EXPECT_EQ(rows.text, QStringLiteral("mesh dp=2\nsplit all : batch over dp\n"));
+}
+
+TEST_F(Drop, KnowsFilesAboutMachines)
+{
+    for (const QString &path : {file("node.xml", "<system version=\"1\"/>"),
+             file("matrix.txt", "\tGPU0\tGPU1\nGPU0\t X \tNV4\nGPU1\tNV4\t X \n"),
+             file("topology.conf", "SwitchName=a Nodes=n[1-4]\n"),
+             file("h100.yaml", "gpu:\n  mem_bw: 1\nnode:\n  num_gpus_per_node: 8\n")}) {
+        const Dropped dropped = readDroppedFile(path);
+        EXPECT_EQ(dropped.kind, DropKind::Topology) << path.toStdString();
+        EXPECT_EQ(dropped.path, path);
+    }
+    // Partition constraints stay what they are.
+    EXPECT_EQ(readDroppedFile(file("rows.yaml", "- name: x\n")).kind, DropKind::Rows);
 }
 
 TEST_F(Drop, SaysWhyItCantUseTheRest)

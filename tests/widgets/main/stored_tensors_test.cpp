@@ -5,8 +5,8 @@
 #include <QtWidgets/QPushButton>
 
 #include "engine/frontend/zoo/graph_builder.h"
+#include "sessions/model_values.h"
 #include "tests/qt_test.h"
-#include "widgets/design/model_values.h"
 #include "widgets/main/stored_tensors_dialog.h"
 #include "widgets/main/stored_tensors_model.h"
 

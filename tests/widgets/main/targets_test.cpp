@@ -2,6 +2,7 @@
 #include <QtCore/QTemporaryDir>
 #include <QtTest/QTest>
 #include <QtWidgets/QComboBox>
+#include <QtWidgets/QFileDialog>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QPushButton>
@@ -146,6 +147,27 @@ private Q_SLOTS:
         QVERIFY(frameworks()->toolTip().contains(QStringLiteral("The cluster's file")));
         workspace().undo();
         QVERIFY(frameworks()->isEnabled());
+    }
+
+    /// Files about machines are read on a worker; what devices they have is the design's where no file says.
+    void aClusterIsMadeOfTopologies()
+    {
+        writeFile("topo.txt",
+            "GPU0 GPU1 GPU2 GPU3\nGPU0 X NV4 NV4 NV4\nGPU1 NV4 X NV4 NV4\n"
+            "GPU2 NV4 NV4 X NV4\nGPU3 NV4 NV4 NV4 X\n");
+        const StepId before = workspace().history().current();
+        m_window->commands().find(QStringLiteral("file.topologyCluster"))->trigger();
+        auto *dialog = m_window->findChild<QFileDialog *>();
+        QVERIFY(dialog);
+        Q_EMIT dialog->filesSelected({path("topo.txt")});
+        dialog->close();
+        QTRY_COMPARE_WITH_TIMEOUT(workspace().cluster(), std::string("dgx-a100-topology"), kLong);
+        QCOMPARE(workspace().history().current(), before + 1);
+        QTRY_VERIFY_WITH_TIMEOUT(isPlanned() && good()->cluster.links.devicesPerNode == 4, kLong);
+        QCOMPARE(good()->cluster.links.intraBandwidth.value, 12 * 20e9);
+        QCOMPARE(good()->deviceCount, 4);
+        workspace().undo();
+        QCOMPARE(workspace().cluster(), std::string("dgx-a100"));
     }
 
     /// The fit is shown before it is taken; then it is in a file, and the design's.

@@ -6,6 +6,7 @@
 #include <QtWidgets/QTableView>
 
 #include "tests/qt_test.h"
+#include "widgets/memory/communication_lines_view.h"
 #include "widgets/memory/communication_models.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/matrix_view.h"
@@ -114,6 +115,31 @@ private Q_SLOTS:
         QCOMPARE(view->current(), (std::pair{0, 2}));
         QTest::keyClick(view, Qt::Key_Escape);
         QCOMPARE(view->current(), (std::pair{-1, -1}));
+    }
+
+    void collectivesAreListedWithTheirOperatorsAndAsCsv()
+    {
+        Stage stage;
+        CommunicationPanel panel(&stage.workspace, &stage.selection);
+        stage.open("data-parallel", 4);
+        auto *view = panel.findChild<CommunicationLinesView *>();
+        QVERIFY(view);
+        QTRY_VERIFY_WITH_TIMEOUT(view->lines().rowCount() > 0, kLong);
+        const CommunicationLine *line = view->lines().lineAt(0);
+        QCOMPARE(line->kind, InstructionKind::AllReduce);
+        QCOMPARE(line->shape.ranks, 4);
+        using Model = CommunicationLinesModel;
+        QCOMPARE(view->model()->index(0, Model::What).data().toString(), QStringLiteral("all-reduce"));
+        QVERIFY(view->model()->index(0, Model::Groups).data().toString().contains(QStringLiteral("0-3")));
+        view->setCurrentIndex(view->model()->index(0, 0));
+        QVERIFY(!stage.selection.selected().empty());
+        QCOMPARE(view->csv().count(QStringLiteral("\r\n")), view->lines().rowCount() + 1);
+        Model model;
+        const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+        model.set(view->lines().lines());
+        QCOMPARE(model.rowCount(), view->lines().rowCount());
+        model.set(nullptr);
+        QCOMPARE(model.rowCount(), 0);
     }
 
     void modelsKeepTheRules()

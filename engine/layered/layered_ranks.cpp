@@ -1,4 +1,4 @@
-#include "widgets/dag/layered_ranks.h"
+#include "engine/layered/layered_ranks.h"
 
 #include "engine/base/ids.h"
 

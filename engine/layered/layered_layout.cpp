@@ -1,8 +1,8 @@
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
 #include "engine/base/ids.h"
-#include "widgets/dag/layered_crossings.h"
-#include "widgets/dag/layered_ranks.h"
+#include "engine/layered/layered_crossings.h"
+#include "engine/layered/layered_ranks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "widgets/dag/layered_crossings.h"
+#include "engine/layered/layered_crossings.h"
 
 #include "engine/base/ids.h"
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
-#include "tests/widgets/dag/nasty_graphs.h"
+#include "tests/engine/layered/nasty_graphs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What is done to positions that are given: ranks and routes for another engine's, columns for long chains.
 
 #include "engine/base/ids.h"
-#include "widgets/dag/layered_layout.h"
+#include "engine/layered/layered_layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +121,7 @@ LayeredLayout routedLayout(const LayeredGraph &graph, std::vector<LayoutPoint> c
 
 LayeredLayout wrapped(const LayeredGraph &graph, LayeredLayout layout)
 {
-    constexpr double kTall = 5000; // below this a scroll is better than a break
-    if (layout.height < kTall || layout.height < 3 * layout.width)
+    if (layout.height < graph.wrapHeight || layout.height < 3 * layout.width)
         return layout;
     struct Extent {
         double low = std::numeric_limits<double>::max();

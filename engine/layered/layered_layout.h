@@ -38,6 +38,7 @@ struct LayeredGraph {
     double rankGap = 28; ///< Between ranks.
     double bendGap = 10; ///< Between an edge that passes a rank and its neighbours.
     double wrapAspect = 1.6; ///< Width to height that `wrapped` aims at.
+    double wrapHeight = 5000; ///< What is lower `wrapped` leaves as it is: a scroll is better than a break.
     std::int32_t longestSpan = 8; ///< Edges over more ranks are not routed: they become stubs.
     friend bool operator==(const LayeredGraph &, const LayeredGraph &) = default;
 };

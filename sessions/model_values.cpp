@@ -1,4 +1,4 @@
-#include "widgets/design/model_values.h"
+#include "sessions/model_values.h"
 
 #include <string_view>
 
