@@ -17,7 +17,7 @@
 #include "engine/report/report.h"
 #include "engine/report/report_csv.h"
 #include "widgets/common/qt_text.h"
-#include "widgets/main/data_export.h"
+#include "widgets/exchange/data_export.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/reports/report_pdf.h"
