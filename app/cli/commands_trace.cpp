@@ -103,7 +103,8 @@ Result<int> runTrace(const Arguments &arguments)
     if (arguments.has("json"))
         object = traceToJson(trace, *analysis);
     else
-        printTrace(trace, *analysis);
+        printTrace(
+            trace, *analysis, arguments.has("with") || arguments.has("ranks") || arguments.has("plan"));
     if (arguments.has("with") || arguments.has("ranks")) {
         TRY(const TraceDifference difference, differenceIn(arguments, trace));
         if (arguments.has("json"))

@@ -132,6 +132,36 @@ void printRanks(const Trace &trace, const TraceAnalysis &analysis)
         std::printf("  ... %zu more ranks, which make others wait less\n", order.size() - kPrintedRanks);
 }
 
+/// Groups, the slowest collectives, and what takes longest.
+void printCollectives(const TraceAnalysis &analysis)
+{
+    for (std::size_t i = 0; i < std::min(kPrintedGroups, analysis.groups.size()); ++i) {
+        const GroupTimes &each = analysis.groups[i];
+        std::printf("  %-14s %s x %lld: %s, waited %s; %s\n", nameOf(each.kind),
+            shortened(analysis.joined.groups[each.group].words(), 30).c_str(),
+            static_cast<long long>(each.count), formatNanoseconds(each.transfer).c_str(),
+            formatNanoseconds(each.waited).c_str(), lastWords(each).c_str());
+    }
+    if (!analysis.collectives.empty())
+        std::printf("  slowest collectives:\n");
+    const std::int64_t begin = beginOf(analysis);
+    for (std::size_t i = 0; i < std::min(kPrintedCollectives, analysis.collectives.size()); ++i) {
+        const CollectiveTimes &times = analysis.collectives[i];
+        const JoinedCollective &each = collectiveOf(analysis, times);
+        std::printf("    %-14s %s, %s at %s: %s, rank %d last by %s\n", nameOf(each.kind),
+            shortened(analysis.joined.groups[each.group].words(), 24).c_str(),
+            each.bytes >= 0 ? formatBytes(Bytes{each.bytes}).c_str() : "? B",
+            formatNanoseconds(times.firstArrival - begin).c_str(),
+            formatNanoseconds(times.duration()).c_str(), times.lastRank,
+            formatNanoseconds(times.lastArrival - times.firstArrival).c_str());
+    }
+    if (!analysis.names.empty())
+        std::printf("  longest by name, all ranks:\n");
+    for (std::size_t i = 0; i < std::min(kPrintedNames, analysis.names.size()); ++i)
+        std::printf("    %10s %8s  %s\n", formatNanoseconds(analysis.names[i].nanoseconds).c_str(),
+            formatCount(analysis.names[i].count).c_str(), shortened(analysis.names[i].name, 70).c_str());
+}
+
 } // namespace
 
 json traceToJson(const Trace &trace, const TraceAnalysis &analysis)
@@ -169,7 +199,7 @@ json traceToJson(const Trace &trace, const TraceAnalysis &analysis)
         {"remarks", remarksJson(trace)}};
 }
 
-void printTrace(const Trace &trace, const TraceAnalysis &analysis)
+void printTrace(const Trace &trace, const TraceAnalysis &analysis, bool isBrief)
 {
     std::printf("%s of %s, %s events\n",
         counted(static_cast<std::int64_t>(trace.ranks.size()), "rank").c_str(),
@@ -194,31 +224,8 @@ void printTrace(const Trace &trace, const TraceAnalysis &analysis)
     if (const auto straggler = stragglerOf(analysis))
         std::printf("  straggler      rank %d makes others wait %s\n", trace.ranks[*straggler].rank,
             formatNanoseconds(analysis.ranks[*straggler].madeWait).c_str());
-    for (std::size_t i = 0; i < std::min(kPrintedGroups, analysis.groups.size()); ++i) {
-        const GroupTimes &each = analysis.groups[i];
-        std::printf("  %-14s %s x %lld: %s, waited %s; %s\n", nameOf(each.kind),
-            shortened(analysis.joined.groups[each.group].words(), 30).c_str(),
-            static_cast<long long>(each.count), formatNanoseconds(each.transfer).c_str(),
-            formatNanoseconds(each.waited).c_str(), lastWords(each).c_str());
-    }
-    if (!analysis.collectives.empty())
-        std::printf("  slowest collectives:\n");
-    const std::int64_t begin = beginOf(analysis);
-    for (std::size_t i = 0; i < std::min(kPrintedCollectives, analysis.collectives.size()); ++i) {
-        const CollectiveTimes &times = analysis.collectives[i];
-        const JoinedCollective &each = collectiveOf(analysis, times);
-        std::printf("    %-14s %s, %s at %s: %s, rank %d last by %s\n", nameOf(each.kind),
-            shortened(analysis.joined.groups[each.group].words(), 24).c_str(),
-            each.bytes >= 0 ? formatBytes(Bytes{each.bytes}).c_str() : "? B",
-            formatNanoseconds(times.firstArrival - begin).c_str(),
-            formatNanoseconds(times.duration()).c_str(), times.lastRank,
-            formatNanoseconds(times.lastArrival - times.firstArrival).c_str());
-    }
-    if (!analysis.names.empty())
-        std::printf("  longest by name, all ranks:\n");
-    for (std::size_t i = 0; i < std::min(kPrintedNames, analysis.names.size()); ++i)
-        std::printf("    %10s %8s  %s\n", formatNanoseconds(analysis.names[i].nanoseconds).c_str(),
-            formatCount(analysis.names[i].count).c_str(), shortened(analysis.names[i].name, 70).c_str());
+    if (!isBrief)
+        printCollectives(analysis);
 }
 
 std::string traceCsv(const Trace &trace, const TraceAnalysis &analysis)

@@ -10,7 +10,8 @@ namespace planloom::cli {
 // What `trace` says, for people in at most 40 lines, and whole for scripts.
 
 nlohmann::json traceToJson(const Trace &trace, const TraceAnalysis &analysis);
-void printTrace(const Trace &trace, const TraceAnalysis &analysis);
+/// @param isBrief  something else follows: ranks alone
+void printTrace(const Trace &trace, const TraceAnalysis &analysis, bool isBrief);
 /// Ranks, times and collectives as rows of a CSV file.
 std::string traceCsv(const Trace &trace, const TraceAnalysis &analysis);
 

@@ -54,7 +54,7 @@ bool readNumber(JsonScanner &scanner, std::int64_t &number, std::string &text)
 {
     if (!readText(scanner, text))
         return false;
-    number = wholeNumber(text);
+    number = numberOrMinusOne(text);
     return true;
 }
 
@@ -241,7 +241,7 @@ std::int64_t nanosecondsOf(std::string_view microseconds, bool &isOutOfRange)
     return static_cast<std::int64_t>(std::llround(value * 1e3));
 }
 
-std::int64_t wholeNumber(std::string_view text)
+std::int64_t numberOrMinusOne(std::string_view text)
 {
     std::int64_t number = -1;
     const char *const end = text.data() + text.size();
@@ -263,7 +263,7 @@ std::vector<std::int32_t> ranksIn(std::string_view text)
         text.remove_prefix(std::min(comma + 1, text.size()));
         if (part.empty() && text.empty())
             break;
-        const std::int64_t rank = wholeNumber(part);
+        const std::int64_t rank = numberOrMinusOne(part);
         if (rank < 0 || rank > (1 << 24) || ranks.size() >= kMostRanks)
             return {};
         ranks.push_back(static_cast<std::int32_t>(rank));

@@ -59,7 +59,7 @@ bool readGroupRanks(JsonScanner &scanner, std::vector<std::int32_t> &ranks);
 std::int64_t nanosecondsOf(std::string_view microseconds, bool &isOutOfRange);
 
 /// A whole number; -1 for anything else, and for what 64 bits don't hold.
-std::int64_t wholeNumber(std::string_view text);
+std::int64_t numberOrMinusOne(std::string_view text);
 
 /// The ranks of "[0, 1, 2]"; none if the list is shortened ("..."), not of ranks, or longer than 65,536.
 std::vector<std::int32_t> ranksIn(std::string_view text);

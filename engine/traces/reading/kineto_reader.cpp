@@ -83,7 +83,7 @@ private:
                     m_assembly.setHost(unescapedJson(m_scanner.text().substr(0, 256)));
             } else if (key == "baseTimeNanoseconds") {
                 if (m_scanner.next() == JsonToken::Number)
-                    m_assembly.setBase(wholeNumber(m_scanner.text()));
+                    m_assembly.setBase(numberOrMinusOne(m_scanner.text()));
             } else {
                 goesOn = m_scanner.skipValue();
             }
@@ -109,7 +109,7 @@ private:
     bool readNumber(std::int64_t &number)
     {
         const JsonToken value = m_scanner.next();
-        number = value == JsonToken::Number ? wholeNumber(m_scanner.text()) : -1;
+        number = value == JsonToken::Number ? numberOrMinusOne(m_scanner.text()) : -1;
         if (value == JsonToken::BeginObject || value == JsonToken::BeginArray)
             return m_scanner.skipRest();
         return value != JsonToken::End;

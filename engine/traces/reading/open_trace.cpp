@@ -138,7 +138,7 @@ std::int32_t rankInName(const fs::path &path)
             ++end;
         return end == at || end - at > 6
             ? -1
-            : static_cast<std::int32_t>(wholeNumber(std::string_view(name).substr(at, end - at)));
+            : static_cast<std::int32_t>(numberOrMinusOne(std::string_view(name).substr(at, end - at)));
     };
     if (const std::size_t word = name.rfind("rank"); word != std::string::npos)
         if (const std::int32_t rank = numberFrom(word + 4); rank >= 0)
