@@ -74,11 +74,15 @@ void printLines(const std::vector<CommunicationLine> &lines)
 Result<int> runReport(const Arguments &arguments)
 {
     const std::string out = arguments.text("out");
-    if (out.empty())
-        return Error{ErrorCode::InvalidInput, "the name of the report is missing",
-            "planloom-cli report PLAN --out report.html", "--out"};
+    if (out.empty() && arguments.has("json"))
+        return Error{ErrorCode::InvalidInput, "--json needs --out: the report itself goes to standard output",
+            {}, "--json"};
     const std::string cluster = clusterWord(arguments, "");
     TRY(const Report report, reportOfFiles(arguments.positional(), arguments.text("with"), cluster));
+    if (out.empty()) {
+        std::cout << htmlOf(report);
+        return 0;
+    }
     const bool isPdf = out.ends_with(".pdf");
     if (isPdf)
         TRY_VOID(printReport(out, cluster, arguments.positional(), arguments.text("with")));

@@ -207,7 +207,8 @@ VerbSpec reportVerb()
         "timeline, "
         "figures, memory by rank, communication, operators, rows",
         {{"with", "PLAN|SESSION", "a second one, which is held against the first"},
-            {"out", "FILE.html|FILE.pdf", "where to (a PDF where the window is installed, too)"},
+            {"out", "FILE.html|FILE.pdf",
+                "where to (default: standard output; a PDF where the window is installed, too)"},
             {"cluster", "C", "another cluster than the plan was made for", clusterNames()}, jsonOption()},
         "planloom-cli report plan.json --with other.json --out report.html"};
 }

@@ -79,6 +79,8 @@ TEST_F(CliReport, WritesOneFileOfAPlanOrTwo)
     EXPECT_EQ(said()["plans"], 1);
     EXPECT_NE(textOf("a.html").find("<h2>Timeline</h2>"), std::string::npos);
     EXPECT_NE(textOf("a.html").find("mesh dp=2"), std::string::npos) << "the rows of the plan";
+    ASSERT_EQ(run("report a.json"), 0) << textOf("err.txt");
+    EXPECT_EQ(s_said, textOf("a.html"));
     ASSERT_EQ(run("report a.json --with b.json --out ab.html"), 0) << textOf("err.txt");
     EXPECT_NE(textOf("ab.html").find("plan B: b.json"), std::string::npos);
     EXPECT_NE(textOf("ab.html").find("<h2>Differences</h2>"), std::string::npos);
@@ -117,7 +119,7 @@ TEST_F(CliReport, PrintsAPdfWhereItsHelperIs)
 
 TEST_F(CliReport, RefusesWhatItCannotWrite)
 {
-    EXPECT_EQ(run("report a.json"), 2);
+    EXPECT_EQ(run("report a.json --json"), 2);
     EXPECT_EQ(run("report a.json --out no/such.html"), 2);
     EXPECT_EQ(run("report none.json --out n.html"), 2);
     EXPECT_FALSE(std::filesystem::exists(s_folder->at("n.html")));
