@@ -8,8 +8,8 @@ namespace planloom {
 
 namespace {
 
-constexpr std::uint64_t kSampleStretches = 16;
-constexpr std::uint64_t kSampleBytes = std::uint64_t{96} << 10; ///< Of each stretch.
+constexpr std::uint64_t kSampleStretches = 12;
+constexpr std::uint64_t kSampleBytes = std::uint64_t{64} << 10; ///< Of each stretch.
 constexpr std::size_t kEventsBetweenStops = 4096;
 
 /// A document as it is read.
