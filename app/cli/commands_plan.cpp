@@ -345,6 +345,21 @@ std::string untrained(const OpenedModel &model)
         + outputs + "), --inference says that this is meant";
 }
 
+/// Rows that don't hold, with ways out. @return the exit status
+Result<int> tellConflicts(const Arguments &arguments, const PlanRequest &request, const PlanAnswer &solved)
+{
+    PlanAnswer told = solved;
+    if (exceedsLimits(told)) {
+        TRY(const auto ways, waysWithinLimits(request, told, kMostSecondsOfWays));
+        std::vector<RowWayOut> &known = told.conflicts.front().waysOut;
+        known.insert(known.end(), ways.begin(), ways.end());
+    }
+    printConflicts(told);
+    if (arguments.has("json"))
+        printJson(conflictsToJson(told));
+    return exitStatusOf(told);
+}
+
 } // namespace
 
 Result<int> runSolve(const Arguments &arguments)
@@ -368,20 +383,9 @@ Result<int> runSolve(const Arguments &arguments)
     }
     TRY(const ScheduleChoice choice, answerWithSchedule(arguments, request));
     const PlanAnswerSnapshot &solved = choice.best;
-    if (auto error = solved->firstError()) {
-        if (solved->conflicts.empty())
-            return *std::move(error);
-        PlanAnswer told = *solved;
-        if (exceedsLimits(told)) {
-            TRY(const auto ways, waysWithinLimits(request, told, kMostSecondsOfWays));
-            std::vector<RowWayOut> &known = told.conflicts.front().waysOut;
-            known.insert(known.end(), ways.begin(), ways.end());
-        }
-        printConflicts(told);
-        if (arguments.has("json"))
-            printJson(conflictsToJson(told));
-        return exitStatusOf(told);
-    }
+    if (auto error = solved->firstError())
+        return solved->conflicts.empty() ? Result<int>(*std::move(error))
+                                         : tellConflicts(arguments, request, *solved);
     const TimelineSummary &summary = solved->summary;
     const ExecutionPlan &execution = *solved->execution;
     // What a search says of the plans beside its own is nearer than what the work alone takes.
