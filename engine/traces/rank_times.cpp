@@ -11,7 +11,8 @@ namespace {
 /// Sorted, and those that touch put together.
 std::vector<Stretch> united(std::vector<Stretch> stretches)
 {
-    std::sort(stretches.begin(), stretches.end());
+    if (!std::is_sorted(stretches.begin(), stretches.end())) // those of one lane are
+        std::sort(stretches.begin(), stretches.end());
     std::vector<Stretch> made;
     for (const auto &[begin, end] : stretches) {
         if (begin >= end)
@@ -46,6 +47,7 @@ Busy busyOf(const RankTrace &rank, std::int64_t from, std::int64_t to)
     for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
         const std::size_t begin = rank.laneBegin[lane];
         const std::size_t end = rank.laneBegin[lane + 1];
+        const auto before = static_cast<std::ptrdiff_t>(busy.launches.size());
         bool computes = false;
         for (std::size_t i = begin; i < end && !computes; ++i)
             computes = rank.events[i].kind == TraceKind::Compute;
@@ -59,10 +61,11 @@ Busy busyOf(const RankTrace &rank, std::int64_t from, std::int64_t to)
             (isCompute ? busy.compute : busy.communication).push_back(part);
             busy.launches.emplace_back(event.start, event.launch);
         }
+        std::inplace_merge(busy.launches.begin(), busy.launches.begin() + before, busy.launches.end(),
+            [](const auto &a, const auto &b) { return a.first < b.first; });
     }
     busy.compute = united(std::move(busy.compute));
     busy.communication = united(std::move(busy.communication));
-    std::sort(busy.launches.begin(), busy.launches.end());
     return busy;
 }
 
@@ -71,8 +74,8 @@ void addGap(RankTimes &times, const Busy &busy, bool isOnHost, std::int64_t begi
 {
     std::int64_t host = end - begin;
     if (!isOnHost) {
-        const auto next =
-            std::lower_bound(busy.launches.begin(), busy.launches.end(), std::pair(end, kNoTime));
+        const auto next = std::lower_bound(busy.launches.begin(), busy.launches.end(), end,
+            [](const auto &launch, std::int64_t time) { return launch.first < time; });
         host = next == busy.launches.end() || next->second == kNoTime
             ? 0
             : std::clamp(next->second, begin, end) - begin;
@@ -162,6 +165,8 @@ RankTimes timesOf(const RankTrace &rank, std::vector<Stretch> waits)
     times.idle[static_cast<std::size_t>(TraceIdle::Communication)] = times.exposed - late;
     std::vector<Stretch> all = busy.compute;
     all.insert(all.end(), busy.communication.begin(), busy.communication.end());
+    std::inplace_merge(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(busy.compute.size()), all.end());
     std::int64_t at = from;
     for (const auto &[begin, end] : united(std::move(all))) {
         if (begin > at)
