@@ -32,6 +32,17 @@ Dropped unsupported(const QString &reason)
     return dropped;
 }
 
+/// Partition constraints are a list; configs of frameworks, which are YAML, too, are not.
+bool isYamlList(const QByteArray &content)
+{
+    for (const QByteArray &line : content.split('\n')) {
+        const QByteArray words = line.trimmed();
+        if (!words.isEmpty() && !words.startsWith('#') && words != "---")
+            return words.startsWith("- ");
+    }
+    return false;
+}
+
 /// By the file's ending, or by what settings are written with.
 bool mayBeConfig(const QString &text, const QString &name)
 {
@@ -117,7 +128,7 @@ Dropped readDroppedFile(const QString &path)
         dropped.kind = DropKind::Topology;
         return dropped;
     }
-    if (isAutodistFile(path.toStdString()) && content.contains("allowed_partition_dims")) {
+    if (isAutodistFile(path.toStdString()) && isYamlList(content)) {
         // read against the model, where it is imported
         dropped.kind = DropKind::Rows;
         dropped.text = QString::fromUtf8(content);

@@ -140,6 +140,20 @@ TEST_F(Drop, KnowsFilesAboutMachines)
     EXPECT_EQ(readDroppedFile(file("rows.yaml", "- name: x\n")).kind, DropKind::Rows);
 }
 
+TEST_F(Drop, KnowsConfigsOfFrameworks)
+{
+    for (const QString &path : {file("train.sh", "torchrun pretrain_gpt.py --tensor-model-parallel-size 2\n"),
+             file("accelerate.yaml", "# of accelerate\ndistributed_type: FSDP\nnum_processes: 8\n"),
+             file("ds.json", "{\"zero_optimization\": {\"stage\": 3}}\n")}) {
+        const Dropped dropped = readDroppedFile(path);
+        EXPECT_EQ(dropped.kind, DropKind::Config) << path.toStdString();
+        EXPECT_FALSE(dropped.text.isEmpty());
+    }
+    QMimeData text;
+    text.setText("--num-layers 8 --hidden-size 64");
+    EXPECT_EQ(readDrop(text).kind, DropKind::Config);
+}
+
 TEST_F(Drop, SaysWhyItCantUseTheRest)
 {
     for (const QString &path : {file("d.png", QByteArray("\x89PNG\0\0", 6)), file("e.txt", "dear diary\n"),
