@@ -3,7 +3,7 @@
 
     tests/interop/framework_configs.py FRAMEWORK [--cli build/tests/bin/planloom-cli] [--sources FOLDER]
 
-FRAMEWORK is accelerate or deepspeed (of the installed packages), or torchtitan or megatron (of a checkout, SOURCES). Five
+FRAMEWORK is accelerate or deepspeed (of the installed packages), or torchtitan or megatron (of a checkout, SOURCES). Six
 plans are solved, written, and taken by the framework's parser; what it says against one is printed, and the status is 1.
 Megatron-LM needs Python 3.12.
 A plan that the framework has no words for is written as far as it has. Needs PyTorch. Not part of the test suite.
@@ -28,6 +28,7 @@ PLANS = [
     "3d:dp=2,tp=2,pp=2,zero=1,sequence=1,layout=Et*3|t*5L,recompute=core_attn+mlp,micro-batches=4",
     "3d:dp=8,zero=1,micro-batches=2",
     "3d:dp=2,pp=2,cp=2,zigzag=1,zero=3,interleave=2,micro-batches=4",
+    "3d:dp=2,ulysses=4,zero=1,micro-batches=2",
 ]
 
 

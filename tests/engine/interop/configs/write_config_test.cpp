@@ -148,6 +148,41 @@ TEST(WriteConfig, RanksLieWhereThePlanHasThem)
     EXPECT_TRUE(outside.ranks.empty());
 }
 
+/// Rows of kinds that no format has words for, some of them beside plans that they all say: without those
+/// that are listed, the plan is said.
+TEST(WriteConfig, WithoutTheRowsThatAreListedThePlanIsSaid)
+{
+    const ModelSnapshot model = opened(kModel);
+    const std::vector<std::string> kBeyond{"split-backward layer:0", "recompute layer:2 per layer",
+        "replicate kind:Softmax : by 1", "offload layer:3 : activations",
+        "precision kind:RmsNorm : storage=fp32", "order layer:1 before layer:2 at +1",
+        "attention layer:5 : plain"};
+    Dice dice(19);
+    int listed = 0;
+    for (const char *format : {"megatron", "bridge", "deepspeed", "torchtitan", "nanotron"})
+        for (int i = 0; i < 6; ++i) {
+            const bool isTitan = std::string_view(format) == "torchtitan";
+            const std::string gallery = isTitan ? "3d:dp=4,tp=2,sequence=1,zero=3,micro-batches=2"
+                                                : "3d:dp=4,tp=2,sequence=1,zero=1,micro-batches=2";
+            std::string rows;
+            for (const std::string &row : kBeyond)
+                rows += dice.below(3) == 0 ? row + "\n" : "";
+            SCOPED_TRACE(std::string(format) + "\n" + rows);
+            const PlanRequest request = rowsOf(model, gallery, 8, rows);
+            const WrittenConfig written = writtenAs(format, request);
+            listed += static_cast<int>(written.unsaid.size());
+            EXPECT_EQ(written.isWhole, written.unsaid.empty()) << unsaidOf(written);
+            PlanRequest without = request;
+            ConstraintTable rest = request.table.table();
+            for (auto row = written.unsaid.rbegin(); row != written.unsaid.rend(); ++row)
+                rest.rows.erase(rest.rows.begin() + row->row.index);
+            without.table = TableDocument(print(rest));
+            const WrittenConfig again = writtenAs(format, without);
+            EXPECT_TRUE(again.isWhole) << unsaidOf(again);
+        }
+    EXPECT_GT(listed, 20);
+}
+
 /// Random plans that each format has words for, written, read and planned again.
 TEST(WriteConfig, WhatIsWrittenIsReadAsTheSamePlan)
 {
