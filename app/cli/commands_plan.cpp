@@ -20,6 +20,7 @@
 #include "engine/interop/perfetto.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/program/execution_plan_json.h"
+#include "engine/naming/plan_name.h"
 #include "engine/plan/precision_rule.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
@@ -404,9 +405,10 @@ Result<int> runSolve(const Arguments &arguments)
     TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), planFileText(execution)));
+    const PlanName name = planNameOf(*solved->plan, *solved->model);
     if (arguments.has("json")) {
-        printJson({{"search", searchToJson(*solved)}, {"step_seconds", summary.stepSeconds},
-            {"bound_seconds", bound}, {"gap", gap},
+        printJson({{"name", name.sentence}, {"title", name.title}, {"search", searchToJson(*solved)},
+            {"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary, solved->cluster, execution.units)},
             {"micro_batches", execution.microBatches}, {"stages", execution.stageCount},
             {"updates", execution.updates}, {"units", execution.units.count},
@@ -424,6 +426,7 @@ Result<int> runSolve(const Arguments &arguments)
     printSearch(*solved);
     if (planFor)
         printPlanFor(*planFor);
+    std::printf("  plan           %s\n", name.sentence.c_str());
     std::printf("  step           %s", secondsText(summary.stepSeconds).c_str());
     if (!searched)
         std::printf(" (no plan of this step on these devices is below %s: gap at most %.1f%%)",
