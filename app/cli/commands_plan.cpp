@@ -346,6 +346,18 @@ std::string untrained(const OpenedModel &model)
         + outputs + "), --inference says that this is meant";
 }
 
+/// Into what a step is cut, and how often the plan stands side by side.
+void printCuts(const ExecutionPlan &execution)
+{
+    std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    if (execution.updates > 1)
+        std::printf("  updates        %d, each of %s\n", execution.updates,
+            counted(microBatchesPerUpdate(execution), "micro-batch").c_str());
+    if (!execution.units.isOne())
+        std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
+            execution.devices.size());
+}
+
 } // namespace
 
 Result<int> runSolve(const Arguments &arguments)
@@ -433,13 +445,7 @@ Result<int> runSolve(const Arguments &arguments)
             secondsText(bound).c_str(), gap * 100);
     std::printf("\n");
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
-    std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
-    if (execution.updates > 1)
-        std::printf("  updates        %d, each of %s\n", execution.updates,
-            counted(microBatchesPerUpdate(execution), "micro-batch").c_str());
-    if (!execution.units.isOne())
-        std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
-            execution.devices.size());
+    printCuts(execution);
     std::printf("  precision      %s\n", precisionSummary(*solved->plan).c_str());
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)
