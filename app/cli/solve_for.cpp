@@ -6,6 +6,8 @@
 #include "engine/hardware/framework.h"
 #include "engine/interop/configs/write_config.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdio>
 #include <utility>
 

@@ -4,7 +4,7 @@
 
 #include "engine/interop/configs/config_search.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace planloom::cli {
 

@@ -74,10 +74,15 @@ const GlossaryEntry *termOfLabel(const QString &label)
 {
     // Letters stay together with what stands inside terms: "1F1B", "ZeRO-1", "op-trans".
     static const QRegularExpression kSeparators(QStringLiteral("[^\\w\\-']+"));
+    constexpr QChar kPartMark(0x00b7); // the middle dot
     constexpr qsizetype kMostWords = 24; // a sentence is about more than one term
     QString plain = label;
     if (const GlossaryEntry *whole = findTerm(plain.remove(QLatin1Char('&'))))
         return whole;
+    // Parts of a label that stand side by side: the first that is about a term.
+    for (const QString &part : plain.contains(kPartMark) ? plain.split(kPartMark) : QStringList{})
+        if (const GlossaryEntry *entry = termOfLabel(part.trimmed()))
+            return entry;
     const QStringList words = plain.split(kSeparators, Qt::SkipEmptyParts);
     if (words.size() > kMostWords)
         return nullptr;

@@ -28,7 +28,7 @@ const GlossaryEntry *findTerm(const QString &word);
 
 /// The entry that a label is about: of all its words, else of the most of them at its beginning or its end
 /// that are a term. "peak 31 GiB / 80 GiB" is about "Peak memory", "12 free decisions" about "Free decision".
-/// Null if there is none.
+/// Of parts with a middle dot between them the first that is about a term. Null if there is none.
 const GlossaryEntry *termOfLabel(const QString &label);
 
 /// An entry as a tool tip, in rich text.

@@ -52,7 +52,7 @@ const std::vector<NamedHelp> &namedHelp()
         {"inspector", "Inspector"},
         {"constraints", "Constraint table"},
         {"problems", "Problems"},
-        {"memory", "Peak memory"},
+        {"memory", "Memory"},
         {"communication", "Communication"},
         {"whatif", "What If"},
         {"history", "History"},

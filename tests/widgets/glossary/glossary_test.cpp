@@ -81,6 +81,7 @@ private Q_SLOTS:
                                    << "In flight";
         QTest::newRow("other name") << "micro-batches 8"
                                     << "Micro-batch";
+        QTest::newRow("parts") << QString::fromUtf8("gpt · 172 operators · 4 × dgx-a100") << "Operator";
         QTest::newRow("none") << "100%"
                               << "";
         QTest::newRow("empty") << ""

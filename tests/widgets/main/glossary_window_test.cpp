@@ -2,7 +2,9 @@
 // and help follows what has the keyboard.
 
 #include <QtCore/QDir>
+#include <QtCore/QDirIterator>
 #include <QtCore/QFile>
+#include <QtCore/QRegularExpression>
 #include <QtCore/QSet>
 #include <QtGui/QHelpEvent>
 #include <QtTest/QTest>
@@ -15,6 +17,7 @@
 #include <QtWidgets/QStatusBar>
 #include <QtWidgets/QToolTip>
 
+#include "engine/lowering/program/execution_plan.h"
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
 #include "widgets/glossary/glossary.h"
@@ -34,13 +37,15 @@ namespace {
 /// Columns whose heads are plain words: what they hold is no term of the field.
 const QSet<QString> &plainHeads()
 {
-    static const QSet<QString> kHeads{QStringLiteral("About"), QStringLiteral("Cap"),
-        QStringLiteral("Change"), QStringLiteral("Error"), QStringLiteral("Figure"), QStringLiteral("Kind"),
+    static const QSet<QString> kHeads{QStringLiteral("About"), QStringLiteral("Can be used"),
+        QStringLiteral("Cap"), QStringLiteral("Change"), QStringLiteral("Compare"), QStringLiteral("Count"),
+        QStringLiteral("Error"), QStringLiteral("Figure"), QStringLiteral("From"), QStringLiteral("Kind"),
         QStringLiteral("Note"), QStringLiteral("Now"), QStringLiteral("Of what it could carry"),
         QStringLiteral("Off by"), QStringLiteral("On"), QStringLiteral("Remark"), QStringLiteral("Share"),
-        QStringLiteral("Started"), QStringLiteral("State"), QStringLiteral("Time"),
-        QStringLiteral("What happened"), QStringLiteral("What it is"), QStringLiteral("When"),
-        QStringLiteral("Can be used"), QStringLiteral("#"), QStringLiteral("")};
+        QStringLiteral("Size"), QStringLiteral("Started"), QStringLiteral("State"), QStringLiteral("Time"),
+        QStringLiteral("To"), QStringLiteral("Value"), QStringLiteral("What"),
+        QStringLiteral("What happened"), QStringLiteral("What helps"), QStringLiteral("What it is"),
+        QStringLiteral("When"), QStringLiteral("Where"), QStringLiteral("#"), QStringLiteral("")};
     return kHeads;
 }
 
@@ -48,6 +53,34 @@ QString fileText(const QString &path)
 {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+QString galleryTexts()
+{
+    const QDir gallery(QStringLiteral(PLANLOOM_SOURCE_DIR "/resources/gallery"));
+    QString text;
+    for (const QString &file : gallery.entryList({QStringLiteral("*.gallery")}))
+        text += fileText(gallery.filePath(file));
+    return text;
+}
+
+/// What the window can say, in whatever state it is: all words that its sources give to people, but for those
+/// of the glossary.
+QString wordsOfSources()
+{
+    static const QRegularExpression kSaid(QStringLiteral("\\btr\\(\\s*((?:\"(?:[^\"\\\\]|\\\\.)*\"\\s*)+)"));
+    QString words;
+    QDirIterator sources(QStringLiteral(PLANLOOM_SOURCE_DIR "/widgets"), {QStringLiteral("*.cpp")},
+        QDir::Files, QDirIterator::Subdirectories);
+    while (sources.hasNext()) {
+        const QString path = sources.next();
+        if (path.contains(QLatin1String("/glossary/")))
+            continue;
+        const QString text = fileText(path);
+        for (auto said = kSaid.globalMatch(text); said.hasNext();)
+            words += said.next().captured(1) + QLatin1Char('\n');
+    }
+    return words;
 }
 
 } // namespace
@@ -93,7 +126,8 @@ private Q_SLOTS:
                 const QString text = header->model()->headerData(section, Qt::Horizontal).toString();
                 if (termOfLabel(text))
                     ++terms;
-                else if (!plainHeads().contains(text))
+                else if (!plainHeads().contains(text)
+                    && text != QString::number(section + 1)) // without words
                     unknown += text;
             }
         }
@@ -149,9 +183,9 @@ private Q_SLOTS:
             corpus += action->text().remove(QLatin1Char('&')) + QLatin1Char('\n');
         for (const char *page : {"window.md", "rows.md", "gallery.md", "desktop.md"})
             corpus += fileText(QStringLiteral(PLANLOOM_SOURCE_DIR "/resources/") + QLatin1String(page));
-        const QDir gallery(QStringLiteral(PLANLOOM_SOURCE_DIR "/resources/gallery"));
-        for (const QString &file : gallery.entryList({QStringLiteral("*.gallery")}))
-            corpus += fileText(gallery.filePath(file));
+        for (int kind = 0; kind <= static_cast<int>(InstructionKind::Weigh); ++kind) // of the timeline's bars
+            corpus += QString::fromUtf8(nameOf(static_cast<InstructionKind>(kind))) + QLatin1Char('\n');
+        corpus += wordsOfSources() + galleryTexts();
         QStringList unused;
         for (const GlossaryEntry &entry : glossary()) {
             const QStringList words = QStringList{entry.term} + entry.alsoNamed;
