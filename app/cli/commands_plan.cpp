@@ -20,6 +20,7 @@
 #include "engine/interop/perfetto.h"
 #include "engine/kernels/kernel.h"
 #include "engine/lowering/program/execution_plan_json.h"
+#include "engine/naming/plan_name.h"
 #include "engine/plan/precision_rule.h"
 #include "engine/simulate/simulate.h"
 #include "engine/simulate/summary.h"
@@ -360,6 +361,18 @@ Result<int> tellConflicts(const Arguments &arguments, const PlanRequest &request
     return exitStatusOf(told);
 }
 
+/// Into what a step is cut, and how often the plan stands side by side.
+void printCuts(const ExecutionPlan &execution)
+{
+    std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
+    if (execution.updates > 1)
+        std::printf("  updates        %d, each of %s\n", execution.updates,
+            counted(microBatchesPerUpdate(execution), "micro-batch").c_str());
+    if (!execution.units.isOne())
+        std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
+            execution.devices.size());
+}
+
 } // namespace
 
 Result<int> runSolve(const Arguments &arguments)
@@ -408,9 +421,10 @@ Result<int> runSolve(const Arguments &arguments)
     TRY_VOID(checkEquivalence(execution));
     if (arguments.has("out"))
         TRY_VOID(writeFile(arguments.text("out"), planFileText(execution)));
+    const PlanName name = planNameOf(*solved->plan, *solved->model);
     if (arguments.has("json")) {
-        printJson({{"search", searchToJson(*solved)}, {"step_seconds", summary.stepSeconds},
-            {"bound_seconds", bound}, {"gap", gap},
+        printJson({{"name", name.sentence}, {"title", name.title}, {"search", searchToJson(*solved)},
+            {"step_seconds", summary.stepSeconds}, {"bound_seconds", bound}, {"gap", gap},
             {"devices", devicesToJson(summary, solved->cluster, execution.units)},
             {"micro_batches", execution.microBatches}, {"stages", execution.stageCount},
             {"updates", execution.updates}, {"units", execution.units.count},
@@ -428,19 +442,14 @@ Result<int> runSolve(const Arguments &arguments)
     printSearch(*solved);
     if (planFor)
         printPlanFor(*planFor);
+    std::printf("  plan           %s\n", name.sentence.c_str());
     std::printf("  step           %s", secondsText(summary.stepSeconds).c_str());
     if (!searched)
         std::printf(" (no plan of this step on these devices is below %s: gap at most %.1f%%)",
             secondsText(bound).c_str(), gap * 100);
     std::printf("\n");
     std::printf("  bubble         %.1f%%\n", summary.bubble * 100);
-    std::printf("  micro-batches  %d, stages %d\n", execution.microBatches, execution.stageCount);
-    if (execution.updates > 1)
-        std::printf("  updates        %d, each of %s\n", execution.updates,
-            counted(microBatchesPerUpdate(execution), "micro-batch").c_str());
-    if (!execution.units.isOne())
-        std::printf("  units          %d alike, of %zu devices each\n", execution.units.count,
-            execution.devices.size());
+    printCuts(execution);
     std::printf("  precision      %s\n", precisionSummary(*solved->plan).c_str());
     std::printf("  solved in      %s\n", secondsText(solved->solveSeconds).c_str());
     for (const RowLine &row : solved->rows)

@@ -245,6 +245,9 @@ TEST_F(Cli, APlanGoesFromSolveToVerifySimulateExportAndRun)
     for (const char *field :
         {"step_seconds", "bound_seconds", "gap", "devices", "micro_batches", "solve_seconds", "conflict"})
         EXPECT_TRUE(solved.json().contains(field)) << field;
+    EXPECT_EQ(
+        solved.json()["name"], "1F1B over 2 stages, data parallel 2, tensor parallel 2, 2 micro-batches");
+    EXPECT_EQ(solved.json()["title"], "1F1B over 2, data 2, tensor 2");
     EXPECT_EQ(solved.json()["devices"].size(), 8u);
     EXPECT_LE(solved.json()["bound_seconds"], solved.json()["step_seconds"]);
 

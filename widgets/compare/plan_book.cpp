@@ -2,6 +2,7 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 
+#include "engine/naming/plan_name.h"
 #include "widgets/compare/plan_thumbnail.h"
 #include "widgets/design/workspace.h"
 
@@ -61,6 +62,7 @@ PlanBook::PlanBook(Workspace *workspace, QObject *parent)
         const auto facts = m_facts.find(painted.step);
         if (painted.generation == m_generation && facts != m_facts.end()) {
             facts->second.picture = painted.image;
+            facts->second.name = painted.name;
             Q_EMIT factsChanged(painted.step);
         }
         paintNext();
@@ -140,13 +142,17 @@ void PlanBook::learn(StepId step, const PlanUpdateSnapshot &update)
 {
     PlanFacts facts = factsOf(*update);
     const auto known = m_facts.find(step);
-    if (known != m_facts.end())
-        facts.picture = known->second.picture; // until the new one is painted
+    if (known != m_facts.end()) {
+        facts.picture = known->second.picture; // until the new one is painted and named
+        facts.name = known->second.name;
+    }
     m_facts[step] = std::move(facts);
     if (update->scene)
-        m_unpainted[step] = update->scene;
-    else
+        m_unpainted[step] = update;
+    else {
         m_facts[step].picture = {};
+        m_facts[step].name.clear();
+    }
     Q_EMIT factsChanged(step);
     if (!m_painter.isRunning())
         paintNext();
@@ -158,11 +164,12 @@ void PlanBook::paintNext()
         return;
     const auto first = m_unpainted.begin();
     const StepId step = first->first;
-    const TimelineSceneSnapshot scene = first->second;
+    const PlanUpdateSnapshot update = first->second;
     m_unpainted.erase(first);
     m_painter.setFuture(QtConcurrent::run(
-        [step, scene, generation = m_generation, theme = m_theme, size = m_size, ratio = m_ratio] {
-            return Painted{step, generation, thumbnailOf(*scene, paletteOf(theme), size, ratio)};
+        [step, update, generation = m_generation, theme = m_theme, size = m_size, ratio = m_ratio] {
+            return Painted{step, generation, thumbnailOf(*update->scene, paletteOf(theme), size, ratio),
+                QString::fromStdString(planNameOf(*update->plan, *update->model).sentence)};
         }));
 }
 

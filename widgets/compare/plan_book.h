@@ -26,12 +26,13 @@ struct PlanFacts {
     std::int32_t devices = 0;
     std::int64_t memoryCap = 0; ///< Bytes a device has.
     QString why{}; ///< Why there is no plan; empty if there is.
+    QString name{}; ///< What the plan is (`planNameOf`); empty until found.
     QImage picture{}; ///< Its timeline, small; null until painted.
     friend bool operator==(const PlanFacts &, const PlanFacts &) = default;
 };
 
-/// Gathers the facts of plans as they are asked for, one plan at a time, painted on a worker; keeps facts,
-/// not plans.
+/// Gathers the facts of plans as they are asked for, one plan at a time, painted and named on a worker; keeps
+/// facts, not plans.
 class PlanBook : public QObject
 {
     Q_OBJECT
@@ -54,6 +55,7 @@ private:
         StepId step = 0;
         std::uint64_t generation = 0;
         QImage image{};
+        QString name{};
     };
     void forget();
     void followCurrent();
@@ -65,7 +67,7 @@ private:
     std::map<StepId, PlanFacts> m_facts;
     std::vector<StepId> m_wanted; ///< In order; front is asked for.
     std::optional<StepId> m_asked;
-    std::map<StepId, TimelineSceneSnapshot> m_unpainted; ///< Waiting for the painter.
+    std::map<StepId, PlanUpdateSnapshot> m_unpainted; ///< Waiting for the painter.
     QFutureWatcher<Painted> m_painter{this};
     std::uint64_t m_generation = 0; ///< Of session and looks: older pictures are dropped.
     PlanUpdateSnapshot m_current; ///< That facts of kCurrentPlan are of.

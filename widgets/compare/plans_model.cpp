@@ -223,7 +223,8 @@ QVariant PlansModel::data(const QModelIndex &index, int role) const
             return tr("Compare this plan: the first is A, the second B, at most six");
         const HistoryStep *step = m_workspace->history().find(
             plan.step == kCurrentPlan ? m_workspace->history().current() : plan.step);
-        return step ? toQString(step->words) : tr("Where the session began");
+        const QString made = step ? toQString(step->words) : tr("Where the session began");
+        return facts && !facts->name.isEmpty() ? facts->name + QLatin1Char('\n') + made : made;
     }
     case Qt::TextAlignmentRole:
         if (index.column() >= Rows && index.column() <= Bubble)

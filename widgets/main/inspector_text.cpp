@@ -7,6 +7,7 @@
 #include "engine/hardware/cost.h"
 #include "engine/hardware/device_word.h"
 #include "engine/hardware/framework.h"
+#include "engine/naming/plan_name.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
 
@@ -465,6 +466,7 @@ QString wholeModel(const Palette &palette, const OpenedModel &model, const PlanU
         const TimelineSummary &summary = update->summary;
         const MemoryUse use = memoryUse(summary, update->cluster, update->scene->plan->units);
         sheet.section(tr("Plan"));
+        sheet.wide(escaped(planNameOf(*update->plan, model).sentence));
         sheet.row(tr("Step"), escaped(formatSeconds(summary.stepSeconds)));
         sheet.row(tr("Peak memory"),
             QStringLiteral("%1 / %2").arg(escaped(formatBytes(use.peak)), escaped(formatBytes(use.memory))));

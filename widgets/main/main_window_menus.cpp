@@ -7,6 +7,8 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenuBar>
 
+#include "widgets/glossary/glossary_help.h"
+#include "widgets/glossary/plan_tip.h"
 #include "widgets/history/history_panel.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dock_board.h"
@@ -233,6 +235,12 @@ void MainWindow::buildHelpMenu()
         [this] { m_locator->open(true); }));
     menu->addAction(m_commands->add("help.goTo", tr("&Go to Anything"), {QKeySequence(Qt::CTRL | Qt::Key_K)},
         "search", this, [this] { m_locator->open(false); }));
+    auto *glossary = new GlossaryHelp(this);
+    menu->addAction(m_commands->add(
+        "help.glossary", tr("Glossar&y"), {}, nullptr, glossary, [glossary] { glossary->open(); }));
+    menu->addAction(m_commands->add("help.focus", tr("&What Is This?"), {QKeySequence(Qt::Key_F1)}, nullptr,
+        glossary, [glossary] { glossary->openForFocus(); }));
+    new PlanTip(&m_workspace, m_pill);
     QMenu *list = menu->addMenu(tr("Sa&mple Plans"));
     for (const Sample &sample : samples()) {
         list->addAction(m_commands->add(("help.sample-" + sample.name).c_str(),

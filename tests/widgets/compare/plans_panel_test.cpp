@@ -226,6 +226,18 @@ private Q_SLOTS:
         QCOMPARE(workspaceStep(), named);
     }
 
+    void toolTipsSayWhatThePlanIs()
+    {
+        edit("mesh dp=2\nsplit all : batch over dp\nzero1 weight:* over dp\n");
+        const QModelIndex now = m_panel->model()->index(0, PlansModel::StepTime);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            now.data(Qt::ToolTipRole).toString().startsWith(QLatin1String("data parallel 2, ZeRO-1 on 2\n")),
+            kLong);
+        edit("mesh dp=1\n");
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !now.data(Qt::ToolTipRole).toString().contains(QLatin1String("ZeRO")), kLong);
+    }
+
     void aPlanThatCannotHoldSaysWhy()
     {
         m_workspace->setTableText("split all : nonsense by 2\nplace all : devices 99\n");
