@@ -58,6 +58,7 @@ const std::vector<NamedHelp> &namedHelp()
         {"history", "History"},
         {"plans", "Plan"},
         {"run", "Run"},
+        {"trace", "Trace"},
         {"log", "Log"},
         {"cluster", "Cluster"},
         {"framework", "Framework profile"},

@@ -44,6 +44,17 @@ std::string shown(std::string text)
     return text;
 }
 
+/// A name that files of clusters can hold: what is no letter, digit or sign of ASCII is a question mark.
+std::string asName(std::string text)
+{
+    constexpr std::size_t kMostLetters = 80;
+    text.resize(std::min(text.size(), kMostLetters));
+    for (char &c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
+            c = '?';
+    return text;
+}
+
 Error inFile(Error error, const std::string &name)
 {
     error.message = shown(std::move(error.message));
@@ -323,7 +334,7 @@ private:
                 "name fewer hosts", "--topology"};
         m_made.cluster.deviceCount = static_cast<std::int32_t>(devices);
         m_made.cluster.links.devicesPerNode = perNode;
-        m_made.cluster.name = name;
+        m_made.cluster.name = asName(name);
         return {};
     }
 

@@ -73,7 +73,8 @@ TEST(MeasuredFile, PlansHaveTheDegreesOfTheRun)
     const auto request = requestOf(file->runs.front());
     ASSERT_TRUE(request) << describe(request.error());
     EXPECT_EQ(request->gallery,
-        "3d:dp=2,tp=2,pp=2,zero=1,sequence=1,layout=Et*1|t*1|t*1|t*1L,recompute=core_attn+mlp,"
+        "3d:dp=2,tp=2,pp=2,pipeline-outermost=1,zero=1,sequence=1,layout=Et*1|t*1|t*1|t*1L,recompute=core_"
+        "attn+mlp,"
         "micro-batches=4");
     EXPECT_EQ(request->table.text(), "precision all : fp8\noffload layer:0-1 : activations\n");
     EXPECT_EQ(request->target.cluster, "dgx-h100:8+megatron");

@@ -37,15 +37,18 @@ namespace {
 /// Columns whose heads are plain words: what they hold is no term of the field.
 const QSet<QString> &plainHeads()
 {
-    static const QSet<QString> kHeads{QStringLiteral("About"), QStringLiteral("Can be used"),
-        QStringLiteral("Cap"), QStringLiteral("Change"), QStringLiteral("Compare"), QStringLiteral("Count"),
-        QStringLiteral("Error"), QStringLiteral("Figure"), QStringLiteral("From"), QStringLiteral("Kind"),
-        QStringLiteral("Note"), QStringLiteral("Now"), QStringLiteral("Of what it could carry"),
-        QStringLiteral("Off by"), QStringLiteral("On"), QStringLiteral("Remark"), QStringLiteral("Share"),
-        QStringLiteral("Size"), QStringLiteral("Started"), QStringLiteral("State"), QStringLiteral("Time"),
-        QStringLiteral("To"), QStringLiteral("Value"), QStringLiteral("What"),
-        QStringLiteral("What happened"), QStringLiteral("What helps"), QStringLiteral("What it is"),
-        QStringLiteral("When"), QStringLiteral("Where"), QStringLiteral("#"), QStringLiteral("")};
+    static const QSet<QString> kHeads{QStringLiteral("About"), QStringLiteral("Algorithm"),
+        QStringLiteral("All"), QStringLiteral("Alone"), QStringLiteral("At"), QStringLiteral("Compute"),
+        QStringLiteral("First at"), QStringLiteral("Other"), QStringLiteral("Times"), QStringLiteral("Took"),
+        QStringLiteral("Window"), QStringLiteral("Can be used"), QStringLiteral("Cap"),
+        QStringLiteral("Change"), QStringLiteral("Compare"), QStringLiteral("Count"), QStringLiteral("Error"),
+        QStringLiteral("Figure"), QStringLiteral("From"), QStringLiteral("Kind"), QStringLiteral("Note"),
+        QStringLiteral("Now"), QStringLiteral("Of what it could carry"), QStringLiteral("Off by"),
+        QStringLiteral("On"), QStringLiteral("Remark"), QStringLiteral("Share"), QStringLiteral("Size"),
+        QStringLiteral("Started"), QStringLiteral("State"), QStringLiteral("Time"), QStringLiteral("To"),
+        QStringLiteral("Value"), QStringLiteral("What"), QStringLiteral("What happened"),
+        QStringLiteral("What helps"), QStringLiteral("What it is"), QStringLiteral("When"),
+        QStringLiteral("Where"), QStringLiteral("#"), QStringLiteral("")};
     return kHeads;
 }
 

@@ -1,6 +1,7 @@
 // Files that want to do harm are refused with a place and a reason; whatever bytes a file has, it is read or
 // refused.
 
+#include "engine/hardware/cluster_json.h"
 #include "engine/interop/machines/machine_cluster.h"
 
 #include "tests/engine/interop/machines/machine_texts.h"
@@ -134,6 +135,19 @@ std::string mutated(std::string text, std::mt19937 &random)
         }
     }
     return text;
+}
+
+/// A name of bytes that are no text is one that cluster files can hold.
+TEST(HostileMachineFiles, NamesAreText)
+{
+    const std::string file = replaced(kSimumaxSystem, "\"sys_name\": \"", "\"sys_name\": \"a100_R\xec\x13 ");
+    const auto made = machineCluster({{{"file", file}}, "A100", 0});
+    ASSERT_TRUE(made) << describe(made.error());
+    for (const char c : made->cluster.name)
+        EXPECT_TRUE(c >= ' ' && c < 0x7f) << made->cluster.name;
+    const auto again = clusterFromJson(toJson(made->cluster));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, made->cluster);
 }
 
 TEST(HostileMachineFiles, OfMutatedBytesAreReadOrRefused)
