@@ -5,7 +5,7 @@
 #include "engine/base/words.h"
 #include "engine/hardware/cluster_json.h"
 #include "engine/interop/machines/host_links.h"
-#include "engine/interop/machines/host_topology.h"
+#include "engine/interop/machines/number_text.h"
 #include "engine/interop/machines/slurm_topology.h"
 #include "engine/interop/machines/system_file.h"
 
@@ -40,17 +40,6 @@ std::string shown(std::string text)
 {
     for (char &c : text)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            c = '?';
-    return text;
-}
-
-/// A name that files of clusters can hold: what is no letter, digit or sign of ASCII is a question mark.
-std::string asName(std::string text)
-{
-    constexpr std::size_t kMostLetters = 80;
-    text.resize(std::min(text.size(), kMostLetters));
-    for (char &c : text)
-        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
             c = '?';
     return text;
 }

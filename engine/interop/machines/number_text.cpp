@@ -2,10 +2,21 @@
 
 #include "engine/base/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 namespace planloom {
+
+std::string asName(std::string text)
+{
+    constexpr std::size_t kMostLetters = 80;
+    text.resize(std::min(text.size(), kMostLetters));
+    for (char &c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f)
+            c = '?';
+    return text;
+}
 
 std::optional<std::int64_t> wholeNumber(std::string_view text)
 {

@@ -9,7 +9,11 @@
 
 namespace planloom {
 
-// Numbers as files of machines write them.
+// Numbers and names as files of machines write them.
+
+/// A name that files of clusters can hold: what is no letter, digit or sign of ASCII is a question mark, and
+/// what is behind 80 letters is left out.
+std::string asName(std::string text);
 
 /// A whole number with nothing beside it, "18", or in base 16, "0x068000". Nothing for all else.
 std::optional<std::int64_t> wholeNumber(std::string_view text);
