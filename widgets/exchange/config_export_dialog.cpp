@@ -4,6 +4,7 @@
 #include <QtGui/QClipboard>
 #include <QtGui/QFontDatabase>
 #include <QtGui/QGuiApplication>
+#include <QtGui/QScreen>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDialogButtonBox>
 #include <QtWidgets/QHBoxLayout>
@@ -157,7 +158,9 @@ ConfigExportDialog::ConfigExportDialog(QWidget *parent)
     connect(m_saveRanks, &QPushButton::clicked, this,
         [this] { Q_EMIT saveAsked(QStringLiteral("rankfile.txt"), m_ranks); });
     showWritten({});
-    resize(fontMetrics().averageCharWidth() * 140, fontMetrics().height() * 36);
+    // On a small screen all of it is in sight, its frame too.
+    resize(QSize(fontMetrics().averageCharWidth() * 140, fontMetrics().height() * 36)
+               .boundedTo(screen()->availableSize() * 9 / 10));
 }
 
 const ConfigFormat &ConfigExportDialog::format() const

@@ -3,6 +3,7 @@
 #include <QtCore/QFile>
 #include <QtCore/QFileInfo>
 #include <QtGui/QFontDatabase>
+#include <QtGui/QScreen>
 #include <QtGui/QTextBlock>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDialogButtonBox>
@@ -127,7 +128,9 @@ ConfigImportDialog::ConfigImportDialog(const QString &text, const QString &name,
     present({});
     if (!text.isEmpty())
         ask();
-    resize(fontMetrics().averageCharWidth() * 150, fontMetrics().height() * 38);
+    // On a small screen all of it is in sight, its frame too.
+    resize(QSize(fontMetrics().averageCharWidth() * 150, fontMetrics().height() * 38)
+               .boundedTo(screen()->availableSize() * 9 / 10));
     m_found->setColumnWidth(kKeyColumn, fontMetrics().averageCharWidth() * 34);
 }
 
