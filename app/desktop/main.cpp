@@ -18,6 +18,7 @@
 #include "widgets/main/application_style.h"
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
+#include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/settings.h"
 
@@ -58,6 +59,17 @@ int devicesAsked(const DesktopOptions &options)
     return target ? target->deviceCount : kUsualDevices; // what is wrong with it is told where it is used
 }
 
+void openLesson(LessonWindow &lessons, const DesktopOptions &options)
+{
+    for (const Lesson &lesson : bundledLessons()) {
+        if (lesson.name == options.lesson.toStdString()) {
+            lessons.open(std::make_shared<const Lesson>(lesson), options.cluster.toStdString());
+            return;
+        }
+    }
+    lessons.openFolder(options.lesson, options.cluster.toStdString());
+}
+
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
 {
     Workspace &workspace = window.workspace();
@@ -72,6 +84,10 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         if (!options.gallery.isEmpty())
             sample.gallery = options.gallery.toStdString();
         window.openSample(sample);
+        return {};
+    }
+    if (!options.lesson.isEmpty()) {
+        openLesson(*window.lessons(), options);
         return {};
     }
     if (options.open.isEmpty())

@@ -2,8 +2,10 @@
 
 #include <QtCore/QFileInfo>
 
+#include "engine/base/nearest_name.h"
 #include "engine/frontend/zoo/zoo.h"
 #include "engine/hardware/cluster.h"
+#include "engine/lesson/lesson.h"
 #include "engine/terminal/arguments.h"
 #include "sessions/session_file.h"
 
@@ -51,6 +53,28 @@ Result<void> checkFile(const DesktopOptions &options)
     return {};
 }
 
+std::vector<std::string> lessonNames()
+{
+    std::vector<std::string> names;
+    for (const Lesson &lesson : bundledLessons())
+        names.push_back(lesson.name);
+    return names;
+}
+
+/// The lesson is one of the program's, or a folder with one.
+Result<void> checkLessonName(const QString &asked)
+{
+    if (asked.isEmpty() || QFileInfo(asked + QStringLiteral("/lesson.md")).isFile())
+        return {};
+    const std::vector<std::string> names = lessonNames();
+    const std::string name = asked.toStdString();
+    if (std::find(names.begin(), names.end(), name) != names.end())
+        return {};
+    return Error{ErrorCode::NotFound,
+        "there is no lesson \"" + name + "\", and no folder of this name with a file lesson.md",
+        didYouMean(name, {names.begin(), names.end()}), {}};
+}
+
 bool isKnown(const QString &name)
 {
     const auto &options = desktopProgram().verbs.front().options;
@@ -84,6 +108,7 @@ const ProgramSpec &desktopProgram()
             {{"session", "FILE", "open this session"},
                 {"sample", "NAME", "open a bundled session: gpt2, t5, swin, evoformer, resnet, mlp",
                     {"gpt2", "t5", "swin", "evoformer", "resnet", "mlp"}},
+                {"lesson", "NAME|FOLDER", "begin a lesson, or go on with it", lessonNames()},
                 {"gallery", "SPEC", "start from the rows of a gallery plan: 3d:dp=1,tp=2,pp=2"},
                 {"devices", "N", "number of devices (default: the cluster's)"},
                 {"cluster", "NAME", "profile of the devices: dgx-a100", clusterNames()},
@@ -147,6 +172,8 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
             options.isSession = true;
         } else if (name == QLatin1String("--sample")) {
             options.sample = value;
+        } else if (name == QLatin1String("--lesson")) {
+            options.lesson = value;
         } else if (name == QLatin1String("--gallery")) {
             options.gallery = value;
         } else if (name == QLatin1String("--cluster")) {
@@ -183,6 +210,7 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
         }
     }
     TRY_VOID(checkFile(options));
+    TRY_VOID(checkLessonName(options.lesson));
     return options;
 }
 

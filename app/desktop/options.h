@@ -14,6 +14,7 @@ struct DesktopOptions {
     QString open{}; ///< File or zoo name; empty for none.
     bool isSession = false; ///< It was named as one.
     QString sample{};
+    QString lesson{}; ///< Its name, or the folder of one; empty for none.
     QString gallery{};
     int devices = 0; ///< 0: as the session or sample has it.
     QString cluster{};

@@ -103,7 +103,7 @@ struct LessonNeed {
     std::int32_t line = 0;
 };
 
-enum class DeedKind : std::uint8_t { Say, Row, Remove, Replace, Gallery, Devices, Cluster };
+enum class DeedKind : std::uint8_t { Say, Row, Remove, Replace, Gallery, Devices, Cluster, Search };
 
 /// A step of a solution: one step of the history.
 struct LessonDeed {

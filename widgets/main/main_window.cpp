@@ -231,7 +231,11 @@ void MainWindow::buildCentre()
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     layout->addWidget(m_notices);
-    layout->addWidget(m_stack, 1);
+    auto *body = new QSplitter(Qt::Horizontal, centre); // beside the canvases: a lesson
+    body->setObjectName(QStringLiteral("window.body"));
+    body->setChildrenCollapsible(false);
+    body->addWidget(m_stack);
+    layout->addWidget(body, 1);
     setCentralWidget(centre);
     connect(m_splitter, &QSplitter::splitterMoved, this, &MainWindow::storeView);
     connect(m_dag, &DagView::breadcrumbsChanged, this, [this](const QStringList &labels) {
@@ -269,6 +273,8 @@ void MainWindow::buildStatusBar()
         label->setContentsMargins(6, 1, 10, 1);
         label->setMinimumWidth(
             1); // what has no room is hidden (fitStatusBar): words keep no window from being narrow
+        if (part == kStepPart)
+            label->setObjectName(QStringLiteral("status.step"));
         if (part == kFreePart || part == kStepPart) { // opens the list of them, and how good the figure is
             label->setTextFormat(Qt::RichText);
             label->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);

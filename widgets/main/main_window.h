@@ -42,6 +42,7 @@ class CompareView;
 class DockBoard;
 class GalleryPanel;
 class InspectorPanel;
+class LessonWindow;
 class Locator;
 class HistoryPanel;
 class LogPanel;
@@ -118,6 +119,7 @@ public:
     StatusPill *pill() const { return m_pill; }
     Locator *locator() const { return m_locator; }
     ShortcutSheet *shortcutSheet() const { return m_sheet; }
+    LessonWindow *lessons() const;
     PreferencesDialog *preferences() const { return m_preferences; } ///< Null until it is asked for.
 
     void openSample(const Sample &sample);
@@ -202,6 +204,9 @@ private:
     void buildEditMenu();
     void buildWindowMenu();
     void buildHelpMenu();
+    // main_window_lessons.cpp
+    void buildLessonCommands(QMenu *menu);
+    // main_window_menus.cpp
     /// Adds the commands with these ids, as far as there are such.
     void addCommands(QMenu *menu, const QStringList &ids);
     // main_window_view_menu.cpp: View, Select

@@ -289,9 +289,12 @@ void MainWindow::buildPerspectives()
     QStringList narrow = all; // what leaves the centre to timelines
     for (const char *name : {"model", "devices", "gallery"})
         narrow.removeAll(QLatin1String(name));
+    QStringList below = narrow; // what leaves room for a lesson beside it
+    below.removeAll(QStringLiteral("inspector"));
     m_docks->addPerspective({QStringLiteral("design"), tr("Design"), all, {QStringLiteral("constraints")}});
     m_docks->addPerspective(
         {QStringLiteral("compare"), tr("Compare"), narrow, {QStringLiteral("plans")}, 0.17});
+    m_docks->addPerspective({QStringLiteral("lesson"), tr("Lesson"), below, {QStringLiteral("constraints")}});
     m_docks->addPerspective({QStringLiteral("run"), tr("Run"), narrow, {QStringLiteral("run")}, 0.28});
 }
 

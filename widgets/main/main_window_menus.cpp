@@ -241,6 +241,7 @@ void MainWindow::buildHelpMenu()
     menu->addAction(m_commands->add("help.focus", tr("&What Is This?"), {QKeySequence(Qt::Key_F1)}, nullptr,
         glossary, [glossary] { glossary->openForFocus(); }));
     new PlanTip(&m_workspace, m_pill);
+    buildLessonCommands(menu);
     QMenu *list = menu->addMenu(tr("Sa&mple Plans"));
     for (const Sample &sample : samples()) {
         list->addAction(m_commands->add(("help.sample-" + sample.name).c_str(),

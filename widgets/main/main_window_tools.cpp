@@ -124,6 +124,7 @@ void MainWindow::buildToolBar()
     m_toolBar->toggleViewAction()->setVisible(false); // it is always there
     addToolBar(m_toolBar);
     m_devices = new QSpinBox(m_toolBar);
+    m_devices->setObjectName(QStringLiteral("devices"));
     m_devices->setRange(1, kMostDevices);
     m_devices->setKeyboardTracking(false);
     m_devices->setAccessibleName(tr("Number of devices"));

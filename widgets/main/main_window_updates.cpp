@@ -24,6 +24,7 @@
 #include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
+#include "widgets/main/lesson_window.h"
 #include "widgets/main/locator_search.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
@@ -482,6 +483,9 @@ void MainWindow::noteRecent()
 {
     m_recentPath = m_workspace.model() ? m_workspace.path() : QString();
     if (m_recentPath.isEmpty() || !m_workspace.model())
+        return;
+    const QString lessons = this->lessons()->folder(); // their list says how far one is
+    if (!lessons.isEmpty() && m_recentPath.startsWith(lessons + QLatin1Char('/')))
         return;
     RecentSession session;
     session.path = m_recentPath.toStdString();

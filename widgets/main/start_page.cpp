@@ -16,6 +16,9 @@
 #include "engine/frontend/zoo/zoo.h"
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
+#include "widgets/common/qt_text.h"
+#include "widgets/main/lesson_window.h"
+#include "widgets/main/settings.h"
 
 #include <algorithm>
 
@@ -163,6 +166,26 @@ SampleCard::SampleCard(Sample sample, QWidget *parent)
     setPictures(QPixmap(file.arg(QStringLiteral("light"))), QPixmap(file.arg(QStringLiteral("dark"))));
 }
 
+LessonCard::LessonCard(const Lesson &lesson, int number, QWidget *parent)
+    : StartCard(parent)
+    , m_command(QStringLiteral("lesson.") + toQString(lesson.name))
+    , m_idea(toQString(lesson.idea))
+    , m_minutes(lesson.minutes)
+{
+    setText(tr("%1. %2").arg(number).arg(toQString(lesson.title)));
+    showMark({});
+}
+
+void LessonCard::showMark(const std::optional<LessonMark> &mark)
+{
+    QString footer = tr("%1 minutes").arg(m_minutes);
+    if (mark && mark->finished)
+        footer = tr("✓ finished");
+    else if (mark)
+        footer = tr("at step %1 of %2").arg(mark->step + 1).arg(mark->steps);
+    setTexts(text(), m_idea, footer);
+}
+
 RecentCard::RecentCard(const RecentEntry &entry, QWidget *parent)
     : StartCard(parent)
     , m_path(QString::fromStdString(entry.session.path.string()))
@@ -193,6 +216,7 @@ RecentCard::RecentCard(const RecentEntry &entry, QWidget *parent)
 
 StartPage::StartPage(RecentList *recent, QWidget *parent)
     : QScrollArea(parent)
+    , m_lessons(new QVBoxLayout)
     , m_recent(recent)
     , m_recentPart(new QWidget(this))
     , m_recentGrid(new QGridLayout)
@@ -218,8 +242,40 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
     m_continuePart->hide();
     layout->addWidget(m_continuePart);
 
+    layout->addWidget(addOpening(column));
+    m_recentPart->setParent(column);
+    auto *recentLayout = new QVBoxLayout(m_recentPart);
+    recentLayout->setContentsMargins(0, 10, 0, 0);
+    recentLayout->addWidget(label(tr("Recent sessions"), 1.35, false, m_recentPart));
+    m_recentGrid->setSpacing(14);
+    recentLayout->addLayout(m_recentGrid);
+    m_recentPart->hide();
+    layout->addWidget(m_recentPart);
+
+    layout->addLayout(m_lessons);
+    addSamples(column);
+    layout->addStretch(2);
+
+    auto *across = new QHBoxLayout(page);
+    across->setContentsMargins(32, 16, 32, 16);
+    across->addStretch(1);
+    across->addWidget(column, 100);
+    across->addStretch(1);
+    setWidget(page);
+    if (m_recent) {
+        connect(m_recent, &RecentList::changed, this, &StartPage::refreshRecent);
+        refreshRecent();
+    }
+}
+
+/// A file, or a model of the zoo.
+QWidget *StartPage::addOpening(QWidget *column)
+{
+    auto *part = new QWidget(column);
+    auto *layout = new QVBoxLayout(part);
+    layout->setContentsMargins(0, 0, 0, 0);
     auto *row = new QHBoxLayout;
-    auto *open = new QPushButton(tr("&Open model or session…"), column);
+    auto *open = new QPushButton(tr("&Open model or session…"), part);
     open->setDefault(true);
     row->addWidget(open);
     m_spec->setPlaceholderText(tr("or a new model of the zoo: zoo:gpt?layers=24&hidden=1024&heads=16"));
@@ -243,29 +299,36 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
     completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_spec->setCompleter(completer);
     row->addWidget(m_spec, 1);
-    auto *make = new QPushButton(tr("&Create"), column);
+    auto *make = new QPushButton(tr("&Create"), part);
     make->setAccessibleName(tr("Create from the zoo"));
     row->addWidget(make);
     layout->addLayout(row);
     layout->addWidget(
         label(tr("Models are ONNX files (.onnx) and programs of torch.export.save (.pt2). You can "
                  "also drop one, or a session, anywhere on this window."),
-            0.95, true, column));
-    auto *fromPyTorch = new QPushButton(tr("How do I get a file of my PyTorch model?"), column);
+            0.95, true, part));
+    auto *fromPyTorch = new QPushButton(tr("How do I get a file of my PyTorch model?"), part);
     fromPyTorch->setFlat(true);
     fromPyTorch->setAccessibleName(tr("Model from PyTorch"));
     layout->addWidget(fromPyTorch, 0, Qt::AlignLeft);
     connect(fromPyTorch, &QPushButton::clicked, this, &StartPage::exportHelpAsked);
+    const auto create = [this] {
+        QString spec = m_spec->text().trimmed();
+        if (spec.isEmpty()) {
+            m_spec->setFocus();
+            return;
+        }
+        Q_EMIT specEntered(spec);
+    };
+    connect(open, &QPushButton::clicked, this, &StartPage::openAsked);
+    connect(m_spec, &QLineEdit::returnPressed, this, create);
+    connect(make, &QPushButton::clicked, this, create);
+    return part;
+}
 
-    m_recentPart->setParent(column);
-    auto *recentLayout = new QVBoxLayout(m_recentPart);
-    recentLayout->setContentsMargins(0, 10, 0, 0);
-    recentLayout->addWidget(label(tr("Recent sessions"), 1.35, false, m_recentPart));
-    m_recentGrid->setSpacing(14);
-    recentLayout->addLayout(m_recentGrid);
-    m_recentPart->hide();
-    layout->addWidget(m_recentPart);
-
+void StartPage::addSamples(QWidget *column)
+{
+    auto *layout = static_cast<QVBoxLayout *>(column->layout());
     layout->addSpacing(10);
     layout->addWidget(label(tr("Samples"), 1.35, false, column));
     auto *grid = new QGridLayout;
@@ -278,29 +341,35 @@ StartPage::StartPage(RecentList *recent, QWidget *parent)
         ++place;
     }
     layout->addLayout(grid);
-    layout->addStretch(2);
+}
 
-    auto *across = new QHBoxLayout(page);
-    across->setContentsMargins(32, 16, 32, 16);
-    across->addStretch(1);
-    across->addWidget(column, 100);
-    across->addStretch(1);
-    setWidget(page);
-    const auto create = [this] {
-        QString spec = m_spec->text().trimmed();
-        if (spec.isEmpty()) {
-            m_spec->setFocus();
-            return;
-        }
-        Q_EMIT specEntered(spec);
-    };
-    connect(open, &QPushButton::clicked, this, &StartPage::openAsked);
-    connect(m_spec, &QLineEdit::returnPressed, this, create);
-    connect(make, &QPushButton::clicked, this, create);
-    if (m_recent) {
-        connect(m_recent, &RecentList::changed, this, &StartPage::refreshRecent);
-        refreshRecent();
+void StartPage::showLessons(std::shared_ptr<Settings> settings)
+{
+    m_settings = std::move(settings);
+    if (bundledLessons().empty())
+        return;
+    auto *column = m_lessons->parentWidget();
+    m_lessons->addSpacing(10);
+    m_lessons->addWidget(label(tr("Lessons"), 1.35, false, column));
+    auto *grid = new QGridLayout;
+    grid->setSpacing(14);
+    int place = 0;
+    for (const Lesson &lesson : bundledLessons()) {
+        auto *card = new LessonCard(lesson, place + 1, column);
+        connect(card, &QAbstractButton::clicked, this, [this, card] { Q_EMIT lessonChosen(card->command()); });
+        grid->addWidget(card, place / kColumns, place % kColumns);
+        ++place;
     }
+    for (int i = 0; i < kColumns; ++i)
+        grid->setColumnStretch(i, 1);
+    m_lessons->addLayout(grid);
+    refreshLessons();
+}
+
+void StartPage::refreshLessons()
+{
+    for (LessonCard *card : findChildren<LessonCard *>())
+        card->showMark(lessonMark(*m_settings, card->command().section(QLatin1Char('.'), 1)));
 }
 
 QStringList StartPage::recentSessions() const

@@ -4,6 +4,7 @@
 #include <QtWidgets/QAbstractButton>
 #include <QtWidgets/QScrollArea>
 
+#include "widgets/lesson/lesson_guide.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/samples.h"
 
@@ -13,6 +14,8 @@ class QLineEdit;
 class QVBoxLayout;
 
 namespace planloom {
+
+class Settings;
 
 /// A picture with a title, a few lines and a footer, to be clicked: a sample, or a session.
 class StartCard : public QAbstractButton
@@ -69,6 +72,21 @@ private:
     bool m_missing = false;
 };
 
+/// One of the lessons, with how far somebody is in it.
+class LessonCard : public StartCard
+{
+    Q_OBJECT
+public:
+    explicit LessonCard(const Lesson &lesson, int number, QWidget *parent = nullptr);
+    const QString &command() const { return m_command; }
+    void showMark(const std::optional<LessonMark> &mark);
+
+private:
+    QString m_command; ///< That begins it.
+    QString m_idea;
+    int m_minutes;
+};
+
 /// What the window shows before there is a model: where one was, the samples, and how to open one's own.
 class StartPage : public QScrollArea
 {
@@ -80,9 +98,13 @@ public:
     /// Paths of the sessions shown, newest first, without missing ones.
     QStringList recentSessions() const;
     QLineEdit *specLine() const { return m_spec; }
+    /// The lessons, with how far somebody is by the settings.
+    void showLessons(std::shared_ptr<Settings> settings);
+    void refreshLessons();
 
 Q_SIGNALS:
     void sampleChosen(const planloom::Sample &sample);
+    void lessonChosen(const QString &command); ///< The id of the command that begins it.
     void sessionChosen(const QString &path);
     /// A missing session: the person wants to say where it is now.
     void locateAsked(const QString &path);
@@ -91,8 +113,12 @@ Q_SIGNALS:
     void specEntered(const QString &spec);
 
 private:
+    QWidget *addOpening(QWidget *column);
+    void addSamples(QWidget *column);
     void refreshRecent();
 
+    std::shared_ptr<Settings> m_settings; ///< Null until there are lessons.
+    QVBoxLayout *m_lessons; ///< Where they stand.
     RecentList *m_recent;
     QWidget *m_recentPart;
     QGridLayout *m_recentGrid;
