@@ -44,6 +44,7 @@ if(PLANLOOM_GUI)
         target_link_libraries(planloom_qt_test INTERFACE planloom_qt Qt6::Test)
         # Paths, different for each target, that only QFINDTESTDATA needs.
         target_compile_options(planloom_qt_test INTERFACE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
+        target_compile_options(planloom_qt_test INTERFACE ${PLANLOOM_WINDOW_TEST_FLAGS})
     endif()
 endif()
 

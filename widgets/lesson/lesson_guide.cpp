@@ -78,6 +78,8 @@ LessonGuide::LessonGuide(Workspace *workspace, LessonStage *stage, QWidget *wind
         if (m_waits)
             beginWhenPlanned();
         m_pane->setBusy(m_workspace->isPlanning());
+        if (m_lesson && !m_opens && !m_waits && m_workspace->path() != m_rememberedPath)
+            remember(false); // it has a file since the first edit
     });
     connect(m_workspace, &Workspace::problem, this, [this](const Error &error) {
         if (!m_lesson || !m_opens)
@@ -109,20 +111,32 @@ void LessonGuide::leave()
 {
     if (!m_lesson)
         return;
-    const bool finished = m_progress.step + 1 == static_cast<std::int32_t>(m_lesson->steps.size());
-    if (m_workspace->model())
-        m_stage->remember(toQString(m_lesson->name),
-            {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), finished, m_workspace->path()});
+    if (!m_opens)
+        remember(m_progress.step + 1 == static_cast<std::int32_t>(m_lesson->steps.size()));
+    end();
+}
+
+void LessonGuide::end()
+{
+    if (!m_lesson)
+        return;
     m_preparing.cancel();
     m_working.cancel();
     m_lesson.reset();
     m_figures.reset();
     m_begun.reset();
-    m_opens = m_waits = m_wantsTexts = false;
+    m_opens = m_waits = m_wantsTexts = m_arranges = false;
     m_arrows->setTargets({});
     m_pane->hide();
     m_stage->leave(m_pane);
     Q_EMIT changed();
+}
+
+void LessonGuide::remember(bool finished)
+{
+    m_rememberedPath = m_workspace->path();
+    m_stage->remember(toQString(m_lesson->name),
+        {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), finished, m_rememberedPath});
 }
 
 void LessonGuide::goTo(int step)
@@ -214,6 +228,7 @@ void LessonGuide::onSessionChanged()
         return;
     }
     m_opens = false;
+    m_arranges = true;
     m_progress.open = step().open;
     // Places in the history of a session before are none of this one's.
     m_progress.begins.clear();
@@ -230,7 +245,7 @@ void LessonGuide::takeUp()
     LessonSnapshot lesson = lessonOf(progress);
     if (!lesson || progress.step >= static_cast<std::int32_t>(lesson->steps.size())
         || progress.open != lesson->steps[static_cast<std::size_t>(progress.step)].open) {
-        leave(); // another session
+        end(); // another session
         return;
     }
     m_lesson = std::move(lesson);
@@ -259,6 +274,8 @@ void LessonGuide::beginStep()
         if (const PlanUpdateSnapshot plan = m_workspace->planOfStep(begin->second))
             m_begun = plan;
     }
+    if (std::exchange(m_arranges, false))
+        m_stage->arrange();
     if (step().show)
         m_stage->show(*step().show);
     m_wantsTexts = true;
@@ -348,8 +365,7 @@ void LessonGuide::store()
     if (!m_lesson)
         return;
     m_workspace->setView(kProgress, toJson(m_progress));
-    m_stage->remember(toQString(m_lesson->name),
-        {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), false, m_workspace->path()});
+    remember(false);
 }
 
 std::optional<LessonRun> LessonGuide::lastRun() const

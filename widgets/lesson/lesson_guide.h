@@ -29,8 +29,10 @@ class LessonStage
 {
 public:
     virtual ~LessonStage() = default;
-    /// Shows the pane beside the canvases, with docks as lessons have them.
+    /// Shows the pane beside the canvases.
     virtual void enter(QWidget *pane) = 0;
+    /// Docks as lessons have them: a new session is open.
+    virtual void arrange() = 0;
     virtual void leave(QWidget *pane) = 0;
     virtual void show(const LessonShow &show) = 0;
     /// In the window's coordinates; nothing while it is out of sight.
@@ -82,6 +84,8 @@ private:
     void beginWhenPlanned();
     void onSessionChanged();
     void takeUp();
+    void end();
+    void remember(bool finished);
     void ask();
     void take(const LessonFindings &findings);
     void makeMove();
@@ -100,6 +104,8 @@ private:
     std::shared_ptr<LessonFigures> m_figures; ///< Of the present step.
     PlanAnswerSnapshot m_begun; ///< What the step began with.
     bool m_opens = false; ///< A session is being opened for the step.
+    bool m_arranges = false; ///< It has been, and docks are as they were.
+    QString m_rememberedPath; ///< Of the session.
     bool m_waits = false; ///< For the plan that the step begins with.
     bool m_wantsTexts = false;
     int m_moves = 0; ///< Of the solution, made.

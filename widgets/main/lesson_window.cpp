@@ -150,6 +150,10 @@ void LessonWindow::enter(QWidget *pane)
     body->setStretchFactor(0, 1);
     body->setStretchFactor(1, 0);
     body->setCollapsible(1, false);
+}
+
+void LessonWindow::arrange()
+{
     m_window->docks().apply(QStringLiteral("lesson"));
 }
 
@@ -159,7 +163,8 @@ void LessonWindow::leave(QWidget *pane)
     pane->hide();
     m_window->workspace().setSessionFolder(m_folder);
     showCanvases("both");
-    m_window->docks().apply(QStringLiteral("design"));
+    if (m_window->docks().current() == QStringLiteral("lesson"))
+        m_window->docks().apply(QStringLiteral("design"));
 }
 
 void LessonWindow::showCanvases(const std::string &canvas)

@@ -34,6 +34,7 @@ public:
     QString folder() const;
 
     void enter(QWidget *pane) override;
+    void arrange() override;
     void leave(QWidget *pane) override;
     void show(const LessonShow &show) override;
     std::optional<QRect> placeOf(const LessonPoint &point) const override;
