@@ -1,11 +1,13 @@
 #include "engine/search/search_space.h"
 
+#include "engine/base/divisors.h"
 #include "engine/base/words.h"
 #include "engine/search/memory/recompute_choice.h"
 #include "engine/table/kinds/meaning.h"
 #include "engine/table/layer_layout.h"
 #include "engine/table/mesh_axes.h"
 #include "engine/table/selector_index.h"
+#include "engine/table/table_mesh.h"
 
 #include <algorithm>
 #include <array>
@@ -28,23 +30,6 @@ constexpr double kApart = 1.9;
 /// over are one in so many at most.
 constexpr std::int32_t kFewDevices = 16;
 constexpr std::int32_t kMostIdle = 4;
-
-std::vector<std::int32_t> divisorsOf(std::int64_t number)
-{
-    std::vector<std::int32_t> divisors;
-    for (std::int64_t d = 1; d <= number && d <= (1 << 20); ++d)
-        if (number % d == 0)
-            divisors.push_back(static_cast<std::int32_t>(d));
-    return divisors;
-}
-
-const MeshRule *meshOf(const ConstraintTable &rows)
-{
-    for (const Row &row : rows.rows)
-        if (const auto *mesh = std::get_if<MeshRule>(&row.rule); mesh && row.enabled)
-            return mesh;
-    return nullptr;
-}
 
 template<typename R> bool hasRow(const ConstraintTable &rows)
 {
@@ -108,13 +93,13 @@ std::vector<MeshSizes> meshesOf(const Model &model, const Cluster &cluster, std:
 }
 
 /// A mesh that a row gives, and its axes.
-MeshSizes readMesh(const MeshRule &mesh, SearchSpace &space)
+MeshSizes readMesh(const std::vector<MeshAxis> &mesh, SearchSpace &space)
 {
     space.ownMesh = true;
     std::array<std::int32_t, 4> sizes{1, 1, 1, 1}; // by role, and the outer one of two shard axes
     const std::vector<AxisRole> usual = space.ownOrder;
     space.ownOrder.clear();
-    for (const MeshAxis &axis : mesh.axes) {
+    for (const MeshAxis &axis : mesh) {
         const AxisRole role = roleOf(axis);
         std::int32_t &size = sizes[static_cast<std::size_t>(role)];
         const bool isKnown =
@@ -417,9 +402,9 @@ std::optional<std::string> nothingToSearch(const Model &model, const ConstraintT
             && std::any_of(
                 split->steps.begin(), split->steps.end(), [](const SplitStep &step) { return step.zigzag; }))
             return "rows cut in zigzags, which the search does not price";
-    if (const MeshRule *mesh = meshOf(rows)) {
+    if (const std::vector<MeshAxis> mesh = meshOf(rows); !mesh.empty()) {
         std::array<std::vector<std::int32_t>, 3> roles; // sizes
-        for (const MeshAxis &axis : mesh->axes)
+        for (const MeshAxis &axis : mesh)
             roles[static_cast<std::size_t>(roleOf(axis))].push_back(axis.size);
         std::vector<std::int32_t> &shards = roles[static_cast<std::size_t>(AxisRole::Shards)];
         std::erase(shards, 1); // nothing is cut over them
@@ -448,14 +433,15 @@ Result<SearchSpace> searchSpaceOf(
                 space.trafficLimits.push_back(*limit);
         }
 
-    const MeshRule *mesh = meshOf(rows);
+    const std::vector<MeshAxis> mesh = meshOf(rows);
     const std::vector<MeshSizes> meshes =
-        mesh ? std::vector{readMesh(*mesh, space)} : meshesOf(model, cluster, deviceCount);
+        !mesh.empty() ? std::vector{readMesh(mesh, space)} : meshesOf(model, cluster, deviceCount);
     const bool trains = std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
         [](const Operator &op) { return op.direction == Direction::Backward; });
     std::vector<std::int32_t> counts{said.microBatches};
     if (!space.ownMicroBatches)
-        counts = divisorsOf(std::max<std::int64_t>(model.batch->size, 1));
+        counts = divisorsOf(static_cast<std::int32_t>(
+            std::clamp<std::int64_t>(model.batch->size, 1, std::numeric_limits<std::int32_t>::max())));
     std::vector<RecomputeWord> words{RecomputeWord::None};
     if (!space.ownRecompute && trains)
         for (const RecomputeWord word : {RecomputeWord::Selective, RecomputeWord::Full})

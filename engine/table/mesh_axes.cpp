@@ -1,6 +1,7 @@
 #include "engine/table/mesh_axes.h"
 
 #include "engine/base/nearest_name.h"
+#include "engine/table/table_mesh.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -49,6 +50,14 @@ std::int64_t sizeOfRole(const std::vector<MeshAxis> &mesh, AxisRole role)
         if (roleOf(axis) == role)
             size *= axis.size;
     return size;
+}
+
+std::vector<MeshAxis> meshOf(const ConstraintTable &table)
+{
+    for (const Row &row : table.rows)
+        if (const auto *mesh = std::get_if<MeshRule>(&row.rule); mesh && row.enabled)
+            return mesh->axes;
+    return {};
 }
 
 } // namespace planloom

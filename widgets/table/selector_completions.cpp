@@ -1,5 +1,6 @@
 #include "widgets/table/selector_completions.h"
 
+#include "engine/base/divisors.h"
 #include "engine/base/text.h"
 #include "engine/table/text_cursor.h"
 #include "widgets/table/kinds/rule_cells.h"
@@ -16,15 +17,16 @@ bool startsWith(std::string_view text, std::string_view start)
     return text.substr(0, start.size()) == start;
 }
 
-/// Divisors of `size` from 2 on, at most 32.
-std::vector<std::int32_t> divisorsOf(std::int64_t size)
+/// How many parts are proposed of a dimension: its divisors from 2 on, the smallest of them.
+std::vector<std::int32_t> countsOf(std::int64_t size)
 {
-    std::vector<std::int32_t> divisors;
-    for (std::int32_t d = 2; d <= size && d <= 1024 && divisors.size() < 32; ++d) {
-        if (size % d == 0)
-            divisors.push_back(d);
-    }
-    return divisors;
+    constexpr std::int64_t kMostParts = 1024;
+    constexpr std::size_t kMostProposed = 32;
+    std::vector<std::int32_t> counts;
+    for (const std::int64_t count : divisorsOf(size))
+        if (count > 1 && count <= kMostParts && counts.size() < kMostProposed)
+            counts.push_back(static_cast<std::int32_t>(count));
+    return counts;
 }
 
 } // namespace
@@ -166,14 +168,14 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
             choice.name = name;
             choice.marked = name + (dimension.mark == DimensionMark::Reduce ? "+" : "") + " ("
                 + std::to_string(dimension.size) + ")";
-            choice.counts = divisorsOf(dimension.size);
+            choice.counts = countsOf(dimension.size);
             size = dimension.size;
             return;
         }
         if (size == dimension.size)
             return;
         size = dimension.size;
-        const auto divides = divisorsOf(dimension.size);
+        const auto divides = countsOf(dimension.size);
         std::vector<std::int32_t> both;
         std::set_intersection(choice.counts.begin(), choice.counts.end(), divides.begin(), divides.end(),
             std::back_inserter(both));
@@ -216,17 +218,6 @@ ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
             return firstIsBatch != secondIsBatch ? firstIsBatch : a.operators > b.operators;
         });
     return choices;
-}
-
-std::vector<MeshAxis> meshOf(const TableDocument &document)
-{
-    for (const TableLineSnapshot &line : document.lines()) {
-        if (line->row && line->row->enabled) {
-            if (const auto *mesh = std::get_if<MeshRule>(&line->row->rule))
-                return mesh->axes;
-        }
-    }
-    return {};
 }
 
 std::vector<std::string> valueSuggestions(

@@ -74,9 +74,6 @@ struct ValueChoices {
 ValueChoices valueChoices(const OpenedModel &model, const Selector &selector,
     const std::vector<MeshAxis> &mesh, std::int32_t deviceCount, const std::stop_token &stop);
 
-/// The axes of the rows' mesh: the first that is on.
-std::vector<MeshAxis> meshOf(const TableDocument &document);
-
 /// Continuations of a value's text, for rules without an editor of their own.
 std::vector<std::string> valueSuggestions(
     std::string_view rule, const ValueChoices &choices, std::string_view typed, std::size_t most);

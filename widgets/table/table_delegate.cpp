@@ -7,6 +7,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QLineEdit>
 
+#include "engine/table/table_mesh.h"
 #include "widgets/common/palette.h"
 #include "widgets/table/cell_editors.h"
 #include "widgets/table/kinds/rule_cells.h"
@@ -187,7 +188,7 @@ void TableDelegate::askChoices(CellEditor *editor, const QModelIndex &index) con
                               document = m_rows->rows()->document(), stop = m_choicesStop.get_token()] {
             const auto read = parseSelector(text);
             return std::make_shared<const ValueChoices>(
-                valueChoices(*model, read ? *read : Selector{}, meshOf(document), devices, stop));
+                valueChoices(*model, read ? *read : Selector{}, meshOf(document.table()), devices, stop));
         }));
 }
 

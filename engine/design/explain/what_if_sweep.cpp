@@ -4,6 +4,7 @@
 #include "engine/design/models/model_rows.h"
 #include "engine/gesture/kept_schedules.h"
 #include "engine/table/mesh_axes.h"
+#include "engine/table/table_mesh.h"
 
 #include <algorithm>
 #include <set>
@@ -15,14 +16,6 @@ namespace {
 
 constexpr std::int32_t kMostMicroBatches = 256;
 constexpr std::int32_t kMostStages = 64;
-
-std::vector<MeshAxis> meshOf(const ConstraintTable &table)
-{
-    for (const Row &row : table.rows)
-        if (const auto *mesh = std::get_if<MeshRule>(&row.rule); mesh && row.enabled)
-            return mesh->axes;
-    return {};
-}
 
 } // namespace
 

@@ -1,5 +1,6 @@
 #include "engine/interop/configs/config_search.h"
 
+#include "engine/base/divisors.h"
 #include "engine/design/fullness.h"
 #include "engine/frontend/zoo/zoo.h"
 #include "engine/interop/configs/config_request.h"
@@ -8,6 +9,7 @@
 #include "engine/interop/configs/rows_config.h"
 #include "engine/interop/configs/write_config.h"
 #include "engine/table/row_setting.h"
+#include "engine/table/table_mesh.h"
 #include "engine/table/table_text.h"
 
 #include <algorithm>
@@ -42,20 +44,6 @@ struct ConfigPoint {
     bool sequence = false;
     std::string schedule{}; ///< Empty: what chunks make it.
 };
-
-std::vector<std::int64_t> divisorsOf(std::int64_t number)
-{
-    std::vector<std::int64_t> low;
-    std::vector<std::int64_t> high;
-    for (std::int64_t each = 1; each * each <= number; ++each)
-        if (number % each == 0) {
-            low.push_back(each);
-            if (each != number / each)
-                high.push_back(number / each);
-        }
-    low.insert(low.end(), high.rbegin(), high.rend());
-    return low;
-}
 
 /// The largest of `sorted`, whose first is 1, that is at most `most`.
 std::int64_t largestUpTo(const std::vector<std::int64_t> &sorted, std::int64_t most)

@@ -7,14 +7,6 @@
 
 namespace planloom {
 
-std::vector<MeshAxis> meshOf(const ConstraintTable &table)
-{
-    for (const Row &row : table.rows)
-        if (const auto *mesh = std::get_if<MeshRule>(&row.rule); mesh != nullptr && row.enabled)
-            return mesh->axes;
-    return {};
-}
-
 std::vector<DeviceId> devicesOfRanks(const std::vector<MeshAxis> &ranks, const std::vector<MeshAxis> &devices)
 {
     if (ranks == devices || !std::is_permutation(ranks.begin(), ranks.end(), devices.begin(), devices.end()))

@@ -3,7 +3,6 @@
 #include "engine/base/ids.h"
 #include "engine/base/result.h"
 #include "engine/table/kinds/partition/mesh.h"
-#include "engine/table/table.h"
 
 #include <cstdint>
 #include <string>
@@ -11,9 +10,6 @@
 #include <vector>
 
 namespace planloom {
-
-/// The axes of the first mesh row that is on; none without one.
-std::vector<MeshAxis> meshOf(const ConstraintTable &table);
 
 /// The device that each rank of a framework runs on, so that it does what a plan has that device do.
 /// @param ranks, devices  one mesh, with its axes as the framework numbers ranks and as the plan numbers

@@ -6,6 +6,7 @@
 #include "engine/interop/configs/read_config.h"
 #include "engine/interop/configs/rows_config.h"
 #include "engine/table/layer_layout.h"
+#include "engine/table/table_mesh.h"
 #include "engine/table/table_text.h"
 
 #include <nlohmann/json.hpp>
