@@ -170,9 +170,8 @@ void LessonGuide::enterStep()
         m_opens = true;
         m_waits = false;
         m_preparing.ask([lesson = m_lesson, step = static_cast<std::size_t>(m_progress.step),
-                            target = LessonTarget{m_progress.cluster, {}}](const std::stop_token &stop) {
-            return prepare(lesson, step, target, stop);
-        });
+                            target = LessonTarget{m_progress.cluster, {}}](
+                            const std::stop_token &stop) { return prepare(lesson, step, target, stop); });
     }
     Q_EMIT changed();
 }
@@ -323,8 +322,8 @@ void LessonGuide::pointAt(const StepTexts &texts)
 {
     std::vector<LessonArrows::Target> targets;
     for (std::size_t i = 0; i < texts.points.size(); ++i) {
-        targets.push_back({texts.points[i],
-            [this, point = step().points[i]] { return m_stage->placeOf(point); }});
+        targets.push_back(
+            {texts.points[i], [this, point = step().points[i]] { return m_stage->placeOf(point); }});
     }
     m_arrows->setTargets(std::move(targets));
 }

@@ -33,6 +33,7 @@
 #include "widgets/main/outline_panel.h"
 #include "widgets/main/player.h"
 #include "widgets/main/problems_panel.h"
+#include "widgets/main/settings.h"
 #include "widgets/main/sweep_panel.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/memory_panel.h"
@@ -207,6 +208,16 @@ void MainWindow::connectDocks()
 
 void MainWindow::connectCanvases()
 {
+    // How high lanes are is a habit: a new session begins with what was chosen last.
+    const QString lanes = QStringLiteral("timeline/laneHeight");
+    LaneArrangement arrangement = m_timeline->arrangement();
+    const int height = m_services.settings->value(lanes, static_cast<int>(arrangement.laneHeight)).toInt();
+    if (height >= 0 && height < kLaneHeightCount)
+        arrangement.laneHeight = static_cast<LaneHeight>(height);
+    m_timeline->setArrangement(std::move(arrangement));
+    connect(m_timeline, &TimelineView::viewStateChanged, this, [this, lanes] {
+        m_services.settings->setValue(lanes, static_cast<int>(m_timeline->arrangement().laneHeight));
+    });
     connect(m_dag, &DagView::noted, this, &MainWindow::say);
     // What is communicated: the badge on the graph, and its spans.
     connect(m_dag, &DagView::communicationChosen, m_timeline, &TimelineView::selectCommunication);

@@ -20,6 +20,8 @@ std::optional<TrackPlace> trackIn(QueueSet queues, QueueKind queue, int top, int
         return {};
     const int count = queues.count();
     const int place = queues.placeOf(queue);
+    if (height < 2 * count)
+        return TrackPlace{top, height}; // a thin strip is all of theirs
     const int from = height * place / count;
     const int to = height * (place + 1) / count;
     return TrackPlace{top + from, to - from - (count > 1 ? 1 : 0)};
@@ -30,6 +32,8 @@ std::optional<QueueKind> queueAt(QueueSet queues, int y, int height)
     if (y < 0 || y >= height)
         return {};
     const int count = queues.count();
+    if (height < 2 * count)
+        return {}; // which of them a span tells
     for (int q = 0; q < kQueueCount; ++q) {
         const auto queue = static_cast<QueueKind>(q);
         // The air below a track belongs to it: no row of pixels is nobody's.

@@ -48,10 +48,12 @@ struct TrackPlace {
 ///             | pipeline      |
 ///     + height+---------------+
 ///
+/// A strip too thin for that is all of theirs at once.
 /// @return nothing if `queue` is none of them, or the strip is hidden (of no height)
 std::optional<TrackPlace> trackIn(QueueSet queues, QueueKind queue, int top, int height);
 
-/// Whose track is `y` pixels below the upper edge of a strip; nothing outside of it, or if nobody shares it.
+/// Whose track is `y` pixels below the upper edge of a strip; nothing outside of it, if nobody shares it, or
+/// if it is too thin for tracks.
 std::optional<QueueKind> queueAt(QueueSet queues, int y, int height);
 
 } // namespace planloom

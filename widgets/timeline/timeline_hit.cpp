@@ -85,13 +85,18 @@ TimelineHit hitAt(const TimelineCanvas &canvas, double x, int y)
     }
     if (row.communication > 0 && y >= row.communicationTop()
         && y < row.communicationTop() + row.communication) {
+        // A thin strip is all queues': the first of them that runs.
         const auto queue = queueAt(row.queues, y - row.communicationTop(), row.communication);
-        const LaneRows rows = queue ? lane.rowsOf(*queue) : LaneRows{};
-        const std::size_t found =
-            spanAt(spans, rows, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
-        if (found != rows.end) {
+        for (const LaneTrack &track : lane.tracks) {
+            if (queue && track.queue != *queue)
+                continue;
+            const std::size_t found =
+                spanAt(spans, track.rows, hit.time, kSlackPixels * canvas.axis.nanosecondsPerPixel);
+            if (found == track.rows.end)
+                continue;
             hit.span = static_cast<std::int64_t>(found);
             hit.part = HitPart::Communication;
+            break;
         }
         return hit;
     }

@@ -143,27 +143,39 @@ void stretch(std::vector<TimelineRow> &rows, int height, int most)
     }
 }
 
-void makeCompact(TimelineRow &row, int height, const TimelineMetrics &metrics)
+/// One row with the blocks; below it strips, if they are wanted and there is room for them.
+void makeCompact(TimelineRow &row, int height, bool strips, const TimelineMetrics &metrics)
 {
+    const bool isLow = height * 2 <= metrics.compact;
+    strips = strips && height >= metrics.compact + 2 * (metrics.thin + 1);
+    row.communication = strips ? std::min(row.communication, metrics.thin) : 0;
+    row.memory = strips ? std::min(row.memory, metrics.thin) : 0;
+    row.gap = strips ? 1 : 0;
     row.height = height;
-    row.padding = height * 2 > metrics.compact ? 1 : 0;
-    row.blocks = std::max(height - 2 * row.padding - (height > metrics.least ? 1 : 0), 1);
-    row.bracket = row.operators = row.communication = row.memory = row.gap = 0;
+    row.padding = isLow ? 0 : 1;
+    row.bracket = row.operators = 0;
+    const int below =
+        (row.communication > 0 ? row.communication + 1 : 0) + (row.memory > 0 ? row.memory + 1 : 0);
+    row.blocks = std::max(height - 2 * row.padding - below - (height > metrics.least ? 1 : 0), 1);
 }
 
-/// Blocks, operators and, if they fit, communication in `height` pixels.
-bool makeLean(TimelineRow &row, int height, bool communication, const TimelineMetrics &metrics)
+/// Blocks and operators in `height` pixels, above communication, with a track for each queue or as a thin
+/// strip, and a thin strip of memory.
+bool makeLean(TimelineRow &row, int height, bool tracks, const TimelineMetrics &metrics)
 {
     constexpr int kPadding = 2;
-    const int strip = communication && row.communication > 0 ? row.communication + 1 : 0;
-    const int operators = height - 2 * kPadding - row.blocks - strip - 1;
+    const int communication = tracks ? row.communication : std::min(row.communication, metrics.thin);
+    const int memory = std::min(row.memory, metrics.thin);
+    const int operators = height - 2 * kPadding - row.blocks - (communication > 0 ? communication + 1 : 0)
+        - (memory > 0 ? memory + 1 : 0) - 1;
     if (operators * 2 < metrics.operators)
         return false;
     row.height = height;
     row.padding = kPadding;
     row.gap = 1;
-    row.bracket = row.memory = 0;
-    row.communication = communication ? row.communication : 0;
+    row.bracket = 0;
+    row.memory = memory;
+    row.communication = communication;
     row.operators = operators;
     return true;
 }
@@ -198,21 +210,21 @@ void lower(std::vector<TimelineRow> &rows, LaneHeight wanted, int height, const 
         height -= row.kind == TimelineRow::Kind::Device ? 0 : row.height;
     }
     const int each = devices > 0 ? std::max(height / devices, metrics.least) : 0;
-    const auto isLean = [&](bool communication) {
+    const auto isLean = [&](bool tracks) {
         return wanted == LaneHeight::Fit && std::all_of(rows.begin(), rows.end(), [&](TimelineRow row) {
-            return row.kind == TimelineRow::Kind::Group || makeLean(row, each, communication, metrics);
+            return row.kind == TimelineRow::Kind::Group || makeLean(row, each, tracks, metrics);
         });
     };
-    const bool communication = isLean(true);
-    const bool lean = communication || isLean(false);
+    const bool tracks = isLean(true);
+    const bool lean = tracks || isLean(false);
     const int low = wanted == LaneHeight::Fit ? std::min(each, 2 * metrics.compact) : metrics.compact;
     for (TimelineRow &row : rows) {
         if (row.kind == TimelineRow::Kind::Group)
             continue;
         if (lean)
-            makeLean(row, each, communication, metrics);
+            makeLean(row, each, tracks, metrics);
         else
-            makeCompact(row, low, metrics);
+            makeCompact(row, low, wanted == LaneHeight::Fit, metrics);
     }
 }
 
@@ -254,9 +266,10 @@ TimelineMetrics TimelineMetrics::forFont(int height)
     constexpr double kUsual = 17; // pixels: the height of a font of 10 points on an ordinary screen
     const double scale = std::max(height / kUsual, 1.0);
     TimelineMetrics metrics;
-    for (int *size : {&metrics.header, &metrics.ruler, &metrics.legend, &metrics.group, &metrics.line,
-             &metrics.bracket, &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.track,
-             &metrics.memory, &metrics.mostStretch, &metrics.gap, &metrics.padding, &metrics.compact})
+    for (int *size :
+        {&metrics.header, &metrics.ruler, &metrics.legend, &metrics.group, &metrics.line, &metrics.bracket,
+            &metrics.blocks, &metrics.operators, &metrics.communication, &metrics.track, &metrics.memory,
+            &metrics.mostStretch, &metrics.gap, &metrics.padding, &metrics.compact, &metrics.thin})
         *size = static_cast<int>(*size * scale + 0.5);
     return metrics;
 }

@@ -28,6 +28,7 @@ struct TimelineMetrics {
     int padding = 7; ///< Above and below a device.
     int compact = 14; ///< Height of a lane of one row, with a pixel of air on both sides.
     int least = 3; ///< Of a lane among so many that no more fits.
+    int thin = 4; ///< Of the strips of communication and memory in a low lane.
 
     /// Height of the communication sub-lane with tracks for these queues.
     int communicationOf(QueueSet queues) const
@@ -58,7 +59,8 @@ enum class LaneGrouping : std::uint8_t {
 enum class LaneHeight : std::uint8_t {
     Full, ///< Bracket, blocks, operators, communication, memory; they grow where there is room.
     Compact, ///< One row with the blocks.
-    Fit, ///< As much of it as leaves all devices in sight: full, without memory, compact, or lower still.
+    Fit, ///< As much of it as leaves all devices in sight: full, with thin strips of memory and
+         ///< communication, one row, or lower still.
 };
 constexpr int kLaneHeightCount = 3;
 
@@ -71,7 +73,7 @@ struct LaneArrangement {
     LaneGrouping grouping = LaneGrouping::Automatic;
     std::string filter{}; ///< Only lanes whose words hold this text, whatever its case.
     bool communication = true; ///< Whether the communication sub-lanes are shown.
-    LaneHeight laneHeight = LaneHeight::Full;
+    LaneHeight laneHeight = LaneHeight::Fit;
     friend bool operator==(const LaneArrangement &, const LaneArrangement &) = default;
 };
 

@@ -97,6 +97,8 @@ template<typename Value> struct AspectValue {
     Value OperatorMeaning::*value;
     const char *clash; ///< What two rows do that disagree, as in "this row and row 3 CLASH operator 'a'".
 };
+/// Deduced for aggregates by itself in C++20, but not by clang before 17.
+template<typename Value> AspectValue(Aspect, Value OperatorMeaning::*, const char *) -> AspectValue<Value>;
 
 /// All of them but Split and Parts, which depend on other members. A new aspect is written here, in `Aspect`
 /// and in `OperatorMeaning`; if two of its values agree otherwise than by being equal, with a `both` of its

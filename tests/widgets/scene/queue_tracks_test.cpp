@@ -54,5 +54,17 @@ TEST(QueueTracks, EveryRowOfPixelsIsOfTheTrackThatIsDrawnThere)
     EXPECT_EQ(queueAt({}, 3, 13), std::nullopt) << "nobody's";
 }
 
+TEST(QueueTracks, AThinStripIsAllOfTheirs)
+{
+    QueueSet queues;
+    queues.add(QueueKind::Tensor);
+    queues.add(QueueKind::Data);
+    queues.add(QueueKind::Pipeline);
+    EXPECT_EQ(trackIn(queues, QueueKind::Data, 100, 4), (TrackPlace{100, 4}));
+    EXPECT_EQ(trackIn(queues, QueueKind::Pipeline, 100, 4), (TrackPlace{100, 4}));
+    EXPECT_EQ(trackIn(queues, QueueKind::Compute, 100, 4), std::nullopt);
+    EXPECT_EQ(queueAt(queues, 2, 4), std::nullopt) << "which of them a span tells";
+}
+
 } // namespace
 } // namespace planloom

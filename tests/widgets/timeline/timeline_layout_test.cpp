@@ -100,6 +100,26 @@ TEST(TimelineLayout, AllDevicesFitInWhateverHeightThereIs)
         }
 }
 
+/// What is selected among communication, and how full a device is, can be seen in lanes of any height but the
+/// lowest.
+TEST(TimelineLayout, LowLanesKeepStripsOfCommunicationAndMemory)
+{
+    const auto scene = sceneForTests({.devices = 8, .symmetric = false});
+    ASSERT_GT(layoutRows(*scene, {}).back().communication, 0) << "the devices communicate";
+    const int high = heightOf(layoutRows(*scene, {}));
+    for (int height = 8 * (metrics.compact + 2 * (metrics.thin + 1)); height < high; height += 7) {
+        const auto rows = layoutRows(*scene, {.laneHeight = LaneHeight::Fit}, height);
+        SCOPED_TRACE(testing::Message() << height << " pixels");
+        EXPECT_LE(heightOf(rows), height);
+        for (const TimelineRow &row : rows) {
+            EXPECT_GE(row.communication, metrics.thin);
+            EXPECT_GE(row.memory, metrics.thin);
+            EXPECT_LE(row.memoryTop() + row.memory, row.y + row.height);
+            EXPECT_GE(row.blocks * 2, metrics.compact) << "blocks can be read and hit";
+        }
+    }
+}
+
 TEST(TimelineLayout, RowsFollowOneAnotherAndUseTheRoomThereIs)
 {
     const auto scene = sceneForTests({.devices = 3, .symmetric = false});
