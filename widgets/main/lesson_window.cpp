@@ -107,12 +107,27 @@ void LessonWindow::open(const LessonSnapshot &lesson, const std::string &cluster
     }
     const auto mark =
         cluster.empty() ? lessonMark(*m_settings, toQString(lesson->name)) : std::optional<LessonMark>();
-    if (mark && !mark->finished && QFileInfo(mark->session).isFile()) {
-        m_window->openHere(mark->session); // which takes the lesson up
+    if (!mark || mark->finished || !QFileInfo(mark->session).isFile()) {
+        begin(lesson, cluster, mark && !mark->finished ? mark->step : 0);
         return;
     }
+    // The session takes its lesson up. One that can't be read, or that fits the lesson no longer, is left alone.
+    auto *opening = new QObject(this);
+    const auto beginUnlessOn = [this, lesson, opening] {
+        opening->deleteLater();
+        if (!m_guide->isOn())
+            begin(lesson, {}, 0);
+    };
+    Workspace *workspace = &m_window->workspace();
+    connect(workspace, &Workspace::sessionChanged, opening, beginUnlessOn, Qt::QueuedConnection);
+    connect(workspace, &Workspace::problem, opening, beginUnlessOn, Qt::QueuedConnection);
+    m_window->openHere(mark->session);
+}
+
+void LessonWindow::begin(const LessonSnapshot &lesson, const std::string &cluster, int step)
+{
     m_window->workspace().setSessionFolder(folder());
-    m_guide->begin(lesson, cluster, mark && !mark->finished ? mark->step : 0);
+    m_guide->begin(lesson, cluster, step);
     for (const Error &problem : lesson->problems)
         m_window->log()->model()->add(LogKind::Problem, toQString(describe(problem)));
 }

@@ -44,6 +44,7 @@ public:
     void remember(const QString &lesson, const LessonMark &mark) override;
 
 private:
+    void begin(const LessonSnapshot &lesson, const std::string &cluster, int step);
     std::optional<QRect> placeOfOperator(const std::string &selector) const;
     std::optional<QRect> placeOfLane(std::int32_t device) const;
     std::optional<QRect> placeOfBlock(const LessonPoint &point) const;
