@@ -102,9 +102,7 @@ void LessonGuide::begin(LessonSnapshot lesson, const std::string &cluster, int s
     m_progress.folder = m_lesson->folder.string();
     m_progress.cluster = cluster;
     m_progress.step = std::clamp(step, 0, static_cast<int>(m_lesson->steps.size()) - 1);
-    m_stage->enter(m_pane);
-    m_pane->show();
-    enterStep();
+    beginLesson();
 }
 
 void LessonGuide::leave()
@@ -139,6 +137,16 @@ void LessonGuide::remember(bool finished)
         {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), finished, m_rememberedPath});
 }
 
+void LessonGuide::beginLesson()
+{
+    const auto step = static_cast<std::size_t>(m_progress.step);
+    m_figures = std::make_shared<StepFigures>(
+        StepFigures{LessonFigures(*m_lesson, step, LessonTarget{m_progress.cluster, {}}), step});
+    m_stage->enter(m_pane);
+    m_pane->show();
+    enterStep();
+}
+
 void LessonGuide::goTo(int step)
 {
     if (!m_lesson || step < 0 || step >= static_cast<int>(m_lesson->steps.size()))
@@ -156,8 +164,6 @@ void LessonGuide::enterStep()
 {
     m_arrows->setTargets({});
     m_working.cancel();
-    m_figures = std::make_shared<LessonFigures>(
-        *m_lesson, static_cast<std::size_t>(m_progress.step), LessonTarget{m_progress.cluster, {}});
     m_moves = 0;
     m_begun.reset();
     m_wantsTexts = false;
@@ -176,34 +182,21 @@ void LessonGuide::enterStep()
     Q_EMIT changed();
 }
 
-/// What the step's `open` says, with the solutions of the tasks between: the step is not always come to from
-/// the one before.
-LessonGuide::Prepared LessonGuide::prepare(
-    const LessonSnapshot &lesson, std::size_t step, const LessonTarget &target, const std::stop_token &stop)
+/// What the step begins with for who has done all before it: a step is not always come to from the one before.
+LessonGuide::Prepared LessonGuide::prepare(const LessonSnapshot &lesson, std::size_t step,
+    const LessonTarget &target, const ModelSnapshot &known, const std::stop_token &stop)
 {
     Prepared prepared;
-    const LessonStep &wanted = lesson->steps[step];
-    const auto &design = lesson->designs[static_cast<std::size_t>(wanted.open)];
-    Result<PlanRequest> request = requestOf(*lesson, design, target, stop);
-    bool within = false; // the steps that go on with this design
-    for (std::size_t i = 0; request && i < step; ++i) {
-        const LessonStep &before = lesson->steps[i];
-        within = (within || before.opens) && before.open == wanted.open && !wanted.opens;
-        if (within && before.task)
-            request = afterDeeds(*std::move(request), before.task->solution);
-    }
+    Result<PlanRequest> request = beginningOf(*lesson, step, target, stop, known);
+    if (request)
+        request = withAllRows(*std::move(request), stop);
     if (!request) {
         prepared.error = request.error();
         return prepared;
     }
-    request->upTo = PlanGrade::Planned;
-    const Result<PlanAnswerSnapshot> answer = answerOf(*request, stop);
     prepared.source = request->model->source;
     prepared.target = request->target;
-    if (answer)
-        prepared.rows = (*answer)->table.text();
-    else
-        prepared.error = answer.error();
+    prepared.rows = request->table.text();
     return prepared;
 }
 
@@ -249,9 +242,7 @@ void LessonGuide::takeUp()
     }
     m_lesson = std::move(lesson);
     m_progress = progress;
-    m_stage->enter(m_pane);
-    m_pane->show();
-    enterStep();
+    beginLesson();
 }
 
 void LessonGuide::beginWhenPlanned()

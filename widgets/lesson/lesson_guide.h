@@ -77,7 +77,8 @@ private:
     };
 
     static Prepared prepare(const LessonSnapshot &lesson, std::size_t step, const LessonTarget &target,
-        const std::stop_token &stop);
+        const ModelSnapshot &known, const std::stop_token &stop);
+    void beginLesson();
     void enterStep();
     void openDesign(const Prepared &design);
     void beginStep();
@@ -101,7 +102,7 @@ private:
     LessonArrows *m_arrows;
     LessonSnapshot m_lesson;
     LessonProgress m_progress;
-    std::shared_ptr<LessonFigures> m_figures; ///< Of the present step.
+    std::shared_ptr<StepFigures> m_figures;
     PlanAnswerSnapshot m_begun; ///< What the step began with.
     bool m_opens = false; ///< A session is being opened for the step.
     bool m_arranges = false; ///< It has been, and docks are as they were.

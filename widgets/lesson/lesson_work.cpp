@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace planloom {
 
@@ -25,7 +26,7 @@ public:
     StepWriter(const LessonQuestionOfPlan &asked, const std::stop_token &stop)
         : m_asked(asked)
         , m_step(asked.lesson->steps[asked.step])
-        , m_figures(*asked.figures)
+        , m_figures(asked.figures->figures)
         , m_stop(stop)
     {
     }
@@ -142,14 +143,17 @@ private:
 LessonFindings findingsOf(const LessonQuestionOfPlan &asked, const std::stop_token &stop)
 {
     LessonFindings findings;
+    LessonFigures &figures = asked.figures->figures;
+    if (std::exchange(asked.figures->step, asked.step) != asked.step)
+        figures = LessonFigures(figures, asked.step);
     if (asked.texts) {
-        asked.figures->setOwn(asked.begun, asked.run);
+        figures.setOwn(asked.begun, asked.run);
         findings.texts = StepWriter(asked, stop).all();
     }
     const auto &task = asked.lesson->steps[asked.step].task;
     if (asked.own && task && !stop.stop_requested()) {
-        asked.figures->setOwn(asked.own, asked.run);
-        findings.missing = whatIsMissing(*task, *asked.figures, stop);
+        figures.setOwn(asked.own, asked.run);
+        findings.missing = whatIsMissing(*task, figures, stop);
     }
     findings.stopped = stop.stop_requested();
     return findings;

@@ -52,11 +52,17 @@ struct StepTexts {
     QImage picture{}; ///< Of the goal's timeline; null without a solution.
 };
 
+/// The figures of the step that was asked about last. One worker's at a time.
+struct StepFigures {
+    LessonFigures figures;
+    std::size_t step = 0;
+};
+
 /// What is to be worked out.
 struct LessonQuestionOfPlan {
     LessonSnapshot lesson{};
     std::size_t step = 0;
-    std::shared_ptr<LessonFigures> figures{}; ///< Of this step: kept from one question to the next.
+    std::shared_ptr<StepFigures> figures{}; ///< Of this lesson: kept from one question to the next.
     PlanAnswerSnapshot begun{}; ///< The plan that the step began with; texts speak of it.
     PlanAnswerSnapshot own{}; ///< The learner's as it is; null: nothing is checked.
     std::optional<LessonRun> run{};

@@ -25,7 +25,9 @@
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/settings.h"
 #include "widgets/main/start_page.h"
+#include "widgets/run/run_panel.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -308,6 +310,8 @@ private Q_SLOTS:
                     qPrintable(text));
                 for (const LessonDeed &deed : task->solution)
                     doByHand(*m_window, deed);
+                if (asksForRun(*task))
+                    run();
                 QVERIFY2(QTest::qWaitFor([&] { return pane()->task()->isDone(); }, kLong),
                     qPrintable(pane()->task()->missing().join(QLatin1Char('\n'))));
             }
@@ -368,6 +372,24 @@ private:
             right = question->isRight();
         }
         QVERIFY2(right, qPrintable(question->accessibleName()));
+    }
+
+    static bool asksForRun(const LessonTask &task)
+    {
+        return std::any_of(task.needs.begin(), task.needs.end(), [](const LessonNeed &need) {
+            const std::vector<FigureName> figures = need.condition.figures();
+            return std::any_of(figures.begin(), figures.end(),
+                [](const FigureName &name) { return name.figure == Figure::Run || name.figure == Figure::Measured; });
+        });
+    }
+
+    void run()
+    {
+        const auto &workspace = m_window->workspace();
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isPlanning() && workspace.latest()->grade == PlanGrade::Verified, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->run()->runAction()->isEnabled(), kLong);
+        QVERIFY(m_window->trigger(QStringLiteral("run.run")));
+        QTRY_VERIFY_WITH_TIMEOUT(!workspace.runs().empty() && workspace.runs().back().state == "done", 3 * kLong);
     }
 
     LessonGuide *guide() const { return m_window->lessons()->guide(); }
