@@ -24,5 +24,6 @@ Result<int> runRows(const Arguments &arguments);
 Result<int> runCluster(const Arguments &arguments);
 Result<int> runSession(const Arguments &arguments);
 Result<int> runDoctor(const Arguments &arguments);
+Result<int> runLesson(const Arguments &arguments);
 
 } // namespace planloom::cli

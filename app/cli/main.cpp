@@ -58,7 +58,8 @@ Result<int> runVerb(const VerbSpec &verb, const Arguments &arguments)
         {"communication", runCommunication}, {"report", runReport}, {"compare", runCompare},
         {"verify", runVerify}, {"run", runRun}, {"check-annotation", runCheckAnnotation},
         {"import", runImport}, {"export", runExport}, {"trace", runTrace}, {"gallery", runGallery},
-        {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}, {"doctor", runDoctor}};
+        {"rows", runRows}, {"cluster", runCluster}, {"session", runSession}, {"doctor", runDoctor},
+        {"lesson", runLesson}};
     for (const auto &[name, command] : commands)
         if (verb.name == name)
             return command(arguments);

@@ -409,6 +409,17 @@ VerbSpec sessionVerb()
         "planloom-cli session --check design.planloom"};
 }
 
+VerbSpec lessonVerb()
+{
+    return {"lesson", "list|show|check [FOLDER|NAME]...",
+        "lists the lessons that teach parallelism; shows one's text with its values; or tries all of one: "
+        "models, values, claims, tasks with their solutions and wrong plans",
+        {{"cluster", "C", "in place of the lesson's own", clusterNames()},
+            {"framework", "F", "in place of the lesson's own", frameworkNames()}, jsonOption()},
+        "planloom-cli lesson check my-lesson --cluster dgx-h100", {"list", "show", "check"},
+        "NAME is a lesson of the list, FOLDER one with a lesson.md in it. Status 1 if a lesson has a fault"};
+}
+
 VerbSpec doctorVerb()
 {
     return {"doctor", "",
@@ -434,7 +445,7 @@ const ProgramSpec &program()
         spec.verbs = {infoVerb(), solveVerb(), scheduleVerb(), simulateVerb(), fitsVerb(),
             communicationVerb(), reportVerb(), compareVerb(), checkAnnotationVerb(), verifyVerb(), runVerb(),
             importVerb(), exportVerb(), traceVerb(), galleryVerb(), rowsVerb(), clusterVerb(), sessionVerb(),
-            doctorVerb()};
+            lessonVerb(), doctorVerb()};
         spec.environment = {{"PLANLOOM_PLUGIN_PATH",
                                 "folders, separated by colons, where the plugin planloom-cuda.so is looked "
                                 "for, behind those of the installation"},

@@ -128,6 +128,10 @@ std::vector<Rule> rulesOfVerbs()
             "leave one of them out"},
         {{"cluster"}, {"hosts"}, [](const Arguments &a) { return without(a, "topology"); },
             "only files about machines speak of hosts", "name one with --topology"},
+        {{"lesson"}, {"cluster", "framework"}, [](const Arguments &a) { return a.positional() == "list"; },
+            "the list is the same for all machines", "leave it out"},
+        {{"lesson"}, {"json"}, [](const Arguments &a) { return a.positional() == "show"; },
+            "the text of a lesson is for people", "leave it out"},
         {{"session"}, {"table", "check"}, [](const Arguments &a) { return a.has("repair"); },
             "--repair reads and checks everything and shows no table", "leave one of them out"},
     };

@@ -26,7 +26,7 @@ struct FigureName {
 /// @return the figure's value; NotFound where the plan has none, or is not known (any longer)
 using FigureSource = std::function<Result<FigureValue>(const FigureName &)>;
 
-struct ExpressionNode; // expression.cpp
+struct ExpressionNode; // expression_node.h
 
 /// A sum, product or quotient of figures and numbers. A value; copies share what they hold.
 class Expression
@@ -37,6 +37,7 @@ public:
 
     const std::string &text() const { return m_text; } ///< As written.
     bool isEmpty() const { return m_root == nullptr; }
+    FigureUnit unit() const; ///< Of its value, whatever the plan.
     /// Figures that it asks for, each once.
     std::vector<FigureName> figures() const;
     /// @return what `source` says of a figure; InvalidInput where units do not go together
@@ -69,8 +70,13 @@ private:
     std::string m_text{};
 };
 
+constexpr std::size_t kLongestExpression = 1000; ///< Letters.
+
+/// "the peak of stage 0", "the step in \"one-by-one\"": for sentences.
+std::string wordsOf(const FigureName &name);
+
 /// @return InvalidInput with what was expected, `where` the column from 1; nearest names where a figure is
-/// unknown. Depth is bounded. O(length)
+/// unknown; where units do not go together. Depth and length are bounded. O(length)
 Result<Expression> expressionFromText(std::string_view text);
 Result<Condition> conditionFromText(std::string_view text);
 

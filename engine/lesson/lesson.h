@@ -12,14 +12,16 @@
 
 namespace planloom {
 
-/// What a plan of a lesson is made from. Members that are empty (or 0) are those of the `open` before.
+/// What a plan of a lesson is made from. Members that are empty (or 0) are those of the `open` before; of
+/// gallery and rows, both are where neither is said.
 struct LessonDesign {
     std::string model{}; ///< "zoo:...", or a file's name inside the lesson's folder.
     std::string cluster{}; ///< A profile's name.
     std::string framework{};
     std::int32_t devices = 0;
     std::string gallery{};
-    std::optional<std::string> rows{}; ///< Text of a table; with `gallery` behind its rows.
+    std::optional<std::string> rows{}; ///< Text of a table; where there is a `gallery`, behind its rows.
+    std::optional<bool> search{}; ///< What rows leave open is searched; else the default rule decides it.
     std::int32_t line = 0; ///< Of the file, from 1.
 };
 
@@ -27,7 +29,7 @@ struct LessonDesign {
 struct LessonPlan {
     std::string name{};
     LessonDesign design{};
-    std::int32_t open = 0; ///< Index into `Lesson::designs` of the `open` that fills up what it leaves out.
+    std::int32_t open = -1; ///< Index into `Lesson::designs` of the `open` that fills up what it leaves out.
 };
 
 /// A text with values of the engine in it.
@@ -119,7 +121,7 @@ struct LessonDeed {
 /// A plan that the task refuses.
 struct LessonWrong {
     std::string says{}; ///< A part of what is said of it.
-    std::optional<LessonDesign> design{}; ///< Either this,
+    std::optional<LessonDesign> design{}; ///< Either this, filled up with the step's `open`,
     std::vector<LessonDeed> deeds{}; ///< or these, from the step's beginning.
     std::int32_t line = 0;
 };
@@ -147,7 +149,8 @@ struct LessonClaim {
 struct LessonStep {
     std::string title{};
     std::vector<LessonPart> parts{};
-    std::int32_t open = 0; ///< Index into `Lesson::designs`: that of the step or the last one before it.
+    /// Index into `Lesson::designs`: that of the step or the last one before it; -1 where there is none.
+    std::int32_t open = -1;
     bool opens = false; ///< It is the step's own.
     std::optional<LessonShow> show{};
     std::vector<LessonPoint> points{};
@@ -172,6 +175,16 @@ struct Lesson {
     std::vector<Error> problems{};
 };
 
+constexpr const char *kLessonFile = "lesson.md";
+constexpr std::size_t kMostLessonBytes = 1U << 20U;
+
+/// `design` with what it leaves out taken from `from`.
+LessonDesign filledUp(LessonDesign design, const LessonDesign &from);
+
+/// A text with its values in braces: "{step} long"; `\{` is a brace that is meant as such.
+/// @return as `expressionFromText`, `where` the column in `text`, from 1
+Result<LessonText> lessonTextFrom(const std::string &text, std::int32_t line = 0);
+
 /// Reads a lesson's text. Never fails: what cannot be read is among the problems. Does not look at the disk
 /// but for whether files that it names are inside `folder` and there (not asked where `folder` is empty).
 /// O(length). Thread-safe.
@@ -181,6 +194,10 @@ Lesson lessonFromText(
 /// Reads `folder`/lesson.md, of at most 1 MiB.
 /// @return NotFound, Io; ResourceLimit for a larger file. Waits for the disk.
 Result<Lesson> readLesson(const std::filesystem::path &folder);
+
+/// The file of a lesson that `name` calls, which is inside its folder and there.
+/// @return InvalidInput for a path out of it, by whatever way; NotFound. Waits for the disk
+Result<std::filesystem::path> fileOf(const std::filesystem::path &folder, const std::string &name);
 
 /// The lessons of resources/lessons, by their order. They are compiled in.
 const std::vector<Lesson> &bundledLessons();

@@ -1,34 +1,8 @@
 #include "engine/report/html_text.h"
 
-#include <cstdint>
+#include "engine/base/utf8.h"
 
 namespace planloom {
-
-namespace {
-
-/// Bytes of the UTF-8 character that begins at `at`; 0 if none does.
-std::size_t characterAt(std::string_view text, std::size_t at)
-{
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = byte(at);
-    if (first < 0x80)
-        return first >= 0x20 && first != 0x7f ? 1 : first == '\n' || first == '\t' || first == '\r' ? 1 : 0;
-    const std::size_t length = first >= 0xc2 && first <= 0xdf ? 2
-        : first >= 0xe0 && first <= 0xef                      ? 3
-        : first >= 0xf0 && first <= 0xf4                      ? 4
-                                                              : 0;
-    if (length == 0 || at + length > text.size())
-        return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(at + i) & 0xc0U) != 0x80)
-            return 0;
-    const unsigned char second = byte(at + 1);
-    const bool isLonger = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-    const bool isBeyond = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
-    return isLonger || isBeyond ? 0 : length;
-}
-
-} // namespace
 
 std::string htmlText(std::string_view text)
 {
@@ -37,7 +11,7 @@ std::string htmlText(std::string_view text)
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t length = characterAt(text, at);
         if (length == 0) {
-            html += "\xEF\xBF\xBD";
+            html += kNoCharacter;
             ++at;
             continue;
         }
