@@ -115,7 +115,8 @@ std::string blockWords(const ExecutionPlan &plan, const StagesInParts &stages, c
     const DeviceId device{timeline.spans.device[s]};
     const auto named = [&](DeviceId which) { return deviceWord + " " + std::to_string(which.index); };
     const std::int32_t microBatch = timeline.spans.microBatch[s];
-    const std::string block = blockLabel(segment.kind, microBatch, stages.partOf(segment));
+    const std::string block =
+        blockLabel(segment.kind, microBatch, stages.partOf(segment), stages.wideOf(segment.stage));
     if (!communicates)
         return block + (device == on ? "" : " on " + named(device));
     const Instruction &instruction = instructionOfSpan(plan, timeline, span);

@@ -127,8 +127,8 @@ private:
 
     std::string blockName(const Segment &segment, std::size_t row, const Instruction &instruction) const
     {
-        const std::string block =
-            blockLabel(segment.kind, m_plan.timeline.spans.microBatch[row], m_parts.partOf(segment));
+        const std::string block = blockLabel(segment.kind, m_plan.timeline.spans.microBatch[row],
+            m_parts.partOf(segment), m_parts.wideOf(segment.stage));
         return instruction.kind == InstructionKind::Kernel ? block : textOf(instruction) + " " + block;
     }
 

@@ -78,6 +78,7 @@ void cutIntoBlocks(const TimelineScene &scene, const StagesInParts &stages, Devi
                 block.segment = spans.segment[row];
                 if (found) {
                     block.part = stages.partOf(*found);
+                    block.wide = stages.wideOf(block.stage);
                     block.decidedBy = least.of(block.segment, *found);
                 }
                 lane.blocks.push_back(block);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/analyse/block_label.h"
 #include "engine/analyse/edge_communication.h"
 #include "engine/hardware/cluster.h"
 #include "engine/lowering/program/execution_plan.h"
@@ -28,6 +29,7 @@ struct TimelineBlock {
     LaneRows rows{}; ///< From its first span to behind its last.
     std::int32_t segment = -1; ///< Index into the device's segments.
     BlockPart part{}; ///< Its lane and slice; none where its stage has no several.
+    WideStage wide = WideStage::None; ///< Its stage lies around others on all of their devices.
     bool interrupted = false; ///< Spans of other blocks are among `rows`.
     DecidedBy decidedBy = DecidedBy::Default; ///< The least of its operators.
     friend bool operator==(const TimelineBlock &, const TimelineBlock &) = default;

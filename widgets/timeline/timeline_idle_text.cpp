@@ -47,7 +47,8 @@ std::string nameOfSpan(const TimelineScene &scene, const StagesInParts &stages, 
     const SpanColumns &spans = scene.timeline->spans;
     std::string name = labelOf(scene, at) + " (";
     if (const Segment *segment = scene.findSegment(at))
-        name += blockLabel(segment->kind, spans.microBatch[at], stages.partOf(*segment));
+        name += blockLabel(
+            segment->kind, spans.microBatch[at], stages.partOf(*segment), stages.wideOf(segment->stage));
     return name + " on " + deviceName(scene, DeviceId{spans.device[at]}) + ")";
 }
 

@@ -94,7 +94,7 @@ std::string bucketOf(const DeviceProgram &program, const Segment &segment)
 
 std::string labelOf(const TimelineBlock &block)
 {
-    return blockLabel(block.kind, block.microBatch, block.part);
+    return blockLabel(block.kind, block.microBatch, block.part, block.wide);
 }
 
 std::string labelOf(const TimelineScene &scene, std::size_t row)

@@ -265,6 +265,10 @@ TEST(BlockLabels, NameLanesByLettersAndSlicesByNumbers)
     EXPECT_EQ(blockLabel(SegmentKind::InputGradient, 3, {.lane = 1, .slice = 2}), "B3b.2");
     EXPECT_EQ(blockLabel(SegmentKind::WeightGradient, 0, {.slice = 1}), "W0.1");
     EXPECT_EQ(blockLabel(SegmentKind::Transfer, 4, {}), "T4");
+    EXPECT_EQ(blockLabel(SegmentKind::Forward, 2, {}, WideStage::First), "E2");
+    EXPECT_EQ(blockLabel(SegmentKind::Backward, 2, {}, WideStage::First), "e2");
+    EXPECT_EQ(blockLabel(SegmentKind::Forward, 2, {}, WideStage::Last), "H2");
+    EXPECT_EQ(blockLabel(SegmentKind::Reduce, 2, {}, WideStage::Last), "Gradients");
     EXPECT_EQ(labelOf(BlockPart{.lane = 27}), "ab");
 }
 

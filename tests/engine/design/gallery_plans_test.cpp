@@ -1,3 +1,4 @@
+#include "engine/analyse/block_label.h"
 #include "engine/design/explain/gallery_effect.h"
 #include "engine/design/gallery_folder.h"
 #include "engine/table/table_text.h"
@@ -116,6 +117,31 @@ TEST(GalleryPlans, InterlacedJoinsWhatAllDevicesMakeBeforeItIsSent)
         if (kind.kind == InstructionKind::Send) {
             EXPECT_LT(kind.count, 8 * 4 * 4);
         }
+}
+
+/// The blocks of a device's first segments, as lanes name them.
+std::set<std::string> blocksOf(const PlanRequest &request)
+{
+    const auto answer = planOf(request);
+    EXPECT_TRUE(answer) << describe(answer.error());
+    std::set<std::string> names;
+    const StagesInParts stages = stagesInParts(*(*answer)->execution);
+    for (const Segment &segment : (*answer)->execution->devices[0].segments)
+        if (isPass(segment.kind))
+            names.insert(blockLabel(segment.kind, 0, stages.partOf(segment), stages.wideOf(segment.stage)));
+    return names;
+}
+
+TEST(GalleryPlans, BlocksAroundAPipelineHaveNamesOfTheirOwn)
+{
+    const ModelSnapshot model = opened(kT5);
+    EXPECT_EQ(blocksOf(requestOf(model, "interlaced:pp=4,micro-batches=8")),
+        (std::set<std::string>{"B0", "E0", "F0", "H0", "e0", "h0"}));
+    EXPECT_EQ(blocksOf(requestOf(model, "interlaced:pp=2,dp=2")),
+        (std::set<std::string>{"B0", "E0", "F0", "H0", "e0", "h0"}));
+    for (const char *plan : {"1f1b:pp=4,micro-batches=8", "1f1b:pp=2,dp=2",
+             "pipeline:stages=4,interleave=2,micro-batches=8", "tensor-parallel", "single"})
+        EXPECT_EQ(blocksOf(requestOf(model, plan)), (std::set<std::string>{"B0", "F0"})) << plan;
 }
 
 TEST(GalleryPlans, SolverParametersAreSearched)
