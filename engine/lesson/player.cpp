@@ -32,6 +32,16 @@ bool isOfRun(const FigureName &name)
     return name.figure == Figure::Run || name.figure == Figure::Measured;
 }
 
+/// The last step up to this one that has a solution, with the same design open.
+std::optional<std::size_t> lastSolved(const Lesson &lesson, std::size_t step)
+{
+    const std::int32_t open = lesson.steps[step].open;
+    for (std::size_t i = step + 1; i-- > 0 && lesson.steps[i].open == open;)
+        if (lesson.steps[i].task && !lesson.steps[i].task->solution.empty())
+            return i;
+    return std::nullopt;
+}
+
 } // namespace
 
 LessonFigures::LessonFigures(const Lesson &lesson, std::size_t step, LessonTarget target)
@@ -67,9 +77,9 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
     if (name == "start" && step.open >= 0)
         return requestOf(*m_lesson, m_lesson->designs[static_cast<std::size_t>(step.open)], m_target, stop,
             m_known->model);
-    if (name == "goal" && step.task && !step.task->solution.empty()) {
-        TRY(PlanRequest request, beginningOf(*m_lesson, m_step, m_target, stop, m_known->model));
-        return afterDeeds(std::move(request), step.task->solution, stop);
+    if (const auto solved = name == "goal" ? lastSolved(*m_lesson, m_step) : std::nullopt) {
+        TRY(PlanRequest request, beginningOf(*m_lesson, *solved, m_target, stop, m_known->model));
+        return afterDeeds(std::move(request), m_lesson->steps[*solved].task->solution, stop);
     }
     std::vector<std::string_view> names;
     for (const LessonPlan &plan : m_lesson->plans) {
@@ -78,7 +88,7 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
         names.push_back(plan.name);
     }
     if (name == "goal")
-        return Error{ErrorCode::NotFound, "this step has no solution: there is no \"goal\"", {}, {}};
+        return Error{ErrorCode::NotFound, "no task has been solved with this design: there is no \"goal\"", {}, {}};
     return Error{ErrorCode::NotFound, "there is no plan \"" + name + "\"", didYouMean(name, names), {}};
 }
 

@@ -140,8 +140,8 @@ void LessonGuide::remember(bool finished)
 void LessonGuide::beginLesson()
 {
     const auto step = static_cast<std::size_t>(m_progress.step);
-    m_figures = std::make_shared<StepFigures>(
-        StepFigures{LessonFigures(*m_lesson, step, LessonTarget{m_progress.cluster, {}}), step});
+    m_figures = std::make_shared<FiguresOfStep>(
+        FiguresOfStep{LessonFigures(*m_lesson, step, LessonTarget{m_progress.cluster, {}}), step});
     m_stage->enter(m_pane);
     m_pane->show();
     enterStep();
@@ -176,8 +176,8 @@ void LessonGuide::enterStep()
         m_opens = true;
         m_waits = false;
         m_preparing.ask([lesson = m_lesson, step = static_cast<std::size_t>(m_progress.step),
-                            target = LessonTarget{m_progress.cluster, {}}](
-                            const std::stop_token &stop) { return prepare(lesson, step, target, stop); });
+                            target = LessonTarget{m_progress.cluster, {}}, known = m_workspace->model()](
+                            const std::stop_token &stop) { return prepare(lesson, step, target, known, stop); });
     }
     Q_EMIT changed();
 }

@@ -102,7 +102,7 @@ private:
     LessonArrows *m_arrows;
     LessonSnapshot m_lesson;
     LessonProgress m_progress;
-    std::shared_ptr<StepFigures> m_figures;
+    std::shared_ptr<FiguresOfStep> m_figures;
     PlanAnswerSnapshot m_begun; ///< What the step began with.
     bool m_opens = false; ///< A session is being opened for the step.
     bool m_arranges = false; ///< It has been, and docks are as they were.

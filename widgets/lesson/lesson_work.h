@@ -53,7 +53,7 @@ struct StepTexts {
 };
 
 /// The figures of the step that was asked about last. One worker's at a time.
-struct StepFigures {
+struct FiguresOfStep {
     LessonFigures figures;
     std::size_t step = 0;
 };
@@ -62,7 +62,7 @@ struct StepFigures {
 struct LessonQuestionOfPlan {
     LessonSnapshot lesson{};
     std::size_t step = 0;
-    std::shared_ptr<StepFigures> figures{}; ///< Of this lesson: kept from one question to the next.
+    std::shared_ptr<FiguresOfStep> figures{}; ///< Of this lesson: kept from one question to the next.
     PlanAnswerSnapshot begun{}; ///< The plan that the step began with; texts speak of it.
     PlanAnswerSnapshot own{}; ///< The learner's as it is; null: nothing is checked.
     std::optional<LessonRun> run{};
