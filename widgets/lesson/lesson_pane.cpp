@@ -241,7 +241,8 @@ QString LessonPane::plainText() const
 {
     QStringList lines{m_title->text()};
     for (const QLabel *label : m_scroll->widget()->findChildren<QLabel *>()) {
-        if (label->text().isEmpty() || label->isHidden())
+        // What has just come is shown with the next layout; what is hidden on purpose cannot be read.
+        if (label->text().isEmpty() || (label->isHidden() && label->testAttribute(Qt::WA_WState_ExplicitShowHide)))
             continue;
         QTextDocument document;
         document.setHtml(label->text());

@@ -177,7 +177,7 @@ private Q_SLOTS:
         QVERIFY(!pane()->plainText().contains(QStringLiteral("A mesh of two.")));
         typeRow(*m_window, QStringLiteral("mesh dp=2"));
         typeRow(*m_window, QStringLiteral("split all : batch over dp"));
-        QTRY_VERIFY_WITH_TIMEOUT(task->isDone(), kLong);
+        QVERIFY2(isDone(), qPrintable(missing()));
         QCOMPARE(pane()->nextButton()->text(), QStringLiteral("&Finish"));
 
         QTest::mouseClick(pane()->nextButton(), Qt::LeftButton);
@@ -197,7 +197,7 @@ private Q_SLOTS:
         QVERIFY(m_window->workspace().tableText().find("mesh dp=2") != std::string::npos);
         QVERIFY(pane()->plainText().contains(QStringLiteral("First a name for the two devices.")));
         click(pane()->task(), "showMe");
-        QTRY_VERIFY_WITH_TIMEOUT(pane()->task()->isDone(), kLong);
+        QVERIFY2(isDone(), qPrintable(missing()));
         QVERIFY(m_window->trigger(QStringLiteral("edit.undo")));
         QVERIFY(m_window->trigger(QStringLiteral("edit.undo")));
         QCOMPARE(m_window->workspace().tableText(), before);
@@ -312,8 +312,7 @@ private Q_SLOTS:
                     doByHand(*m_window, deed);
                 if (asksForRun(*task))
                     run();
-                QVERIFY2(QTest::qWaitFor([&] { return pane()->task()->isDone(); }, kLong),
-                    qPrintable(pane()->task()->missing().join(QLatin1Char('\n'))));
+                QVERIFY2(isDone(), qPrintable(missing()));
             }
             QTest::mouseClick(pane()->nextButton(), Qt::LeftButton);
         }
@@ -390,6 +389,16 @@ private:
         QTRY_VERIFY_WITH_TIMEOUT(m_window->run()->runAction()->isEnabled(), kLong);
         QVERIFY(m_window->trigger(QStringLiteral("run.run")));
         QTRY_VERIFY_WITH_TIMEOUT(!workspace.runs().empty() && workspace.runs().back().state == "done", 3 * kLong);
+    }
+
+    bool isDone() const
+    {
+        return QTest::qWaitFor([this] { return pane()->task()->isDone(); }, kLong);
+    }
+    QString missing() const
+    {
+        return pane()->task()->missing().join(QLatin1Char('\n')) + QStringLiteral("\nwith\n")
+            + toQString(m_window->workspace().tableText());
     }
 
     LessonGuide *guide() const { return m_window->lessons()->guide(); }
