@@ -27,6 +27,11 @@ std::string asSentence(std::string words)
     return words;
 }
 
+bool hasSolution(const LessonStep &step)
+{
+    return step.task && !step.task->solution.empty();
+}
+
 bool isOfRun(const FigureName &name)
 {
     return name.figure == Figure::Run || name.figure == Figure::Measured;
@@ -67,9 +72,16 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
     if (name == "start" && step.open >= 0)
         return requestOf(*m_lesson, m_lesson->designs[static_cast<std::size_t>(step.open)], m_target, stop,
             m_known->model);
-    if (name == "goal" && step.task && !step.task->solution.empty()) {
-        TRY(PlanRequest request, beginningOf(*m_lesson, m_step, m_target, stop, m_known->model));
-        return afterDeeds(std::move(request), step.task->solution, stop);
+    if (name == "goal") {
+        std::size_t at = m_step; // the last task of what is open
+        while (!hasSolution(m_lesson->steps[at])) {
+            if (at == 0 || m_lesson->steps[at].opens)
+                return Error{
+                    ErrorCode::NotFound, "no task before this has a solution: there is no \"goal\"", {}, {}};
+            --at;
+        }
+        TRY(PlanRequest request, beginningOf(*m_lesson, at, m_target, stop, m_known->model));
+        return afterDeeds(std::move(request), m_lesson->steps[at].task->solution, stop);
     }
     std::vector<std::string_view> names;
     for (const LessonPlan &plan : m_lesson->plans) {
@@ -77,8 +89,6 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
             return requestOf(*m_lesson, filledUp(*m_lesson, plan), m_target, stop, m_known->model);
         names.push_back(plan.name);
     }
-    if (name == "goal")
-        return Error{ErrorCode::NotFound, "this step has no solution: there is no \"goal\"", {}, {}};
     return Error{ErrorCode::NotFound, "there is no plan \"" + name + "\"", didYouMean(name, names), {}};
 }
 
