@@ -45,7 +45,7 @@ int printLessons(bool asJson)
     if (asJson)
         std::cout << json{{"lessons", list}} << "\n";
     else
-        std::printf("\nplanloom-cli lesson show NAME prints one; planloom opens them from its start page.\n");
+        std::printf("\nplanloom-cli lesson show NAME prints one with its values.\n");
     return kExitDone;
 }
 

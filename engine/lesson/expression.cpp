@@ -541,69 +541,7 @@ private:
     int m_depth = 0;
 };
 
-void gatherFigures(const ExpressionNode *node, std::vector<FigureName> &figures)
-{
-    if (!node)
-        return;
-    if (node->kind == Kind::Figure
-        && std::find(figures.begin(), figures.end(), node->figure) == figures.end())
-        figures.push_back(node->figure);
-    gatherFigures(node->left.get(), figures);
-    gatherFigures(node->right.get(), figures);
-}
-
-std::vector<FigureName> figuresOf(const ExpressionNode *root)
-{
-    std::vector<FigureName> figures;
-    gatherFigures(root, figures);
-    return figures;
-}
-
 } // namespace
-
-Expression::Expression(std::shared_ptr<const ExpressionNode> root, std::string text)
-    : m_root(std::move(root))
-    , m_text(std::move(text))
-{
-}
-
-FigureUnit Expression::unit() const
-{
-    return m_root ? m_root->unit : FigureUnit::Number;
-}
-
-std::vector<FigureName> Expression::figures() const
-{
-    return figuresOf(m_root.get());
-}
-
-Condition::Condition(std::shared_ptr<const ExpressionNode> root, std::string text)
-    : m_root(std::move(root))
-    , m_text(std::move(text))
-{
-}
-
-std::vector<FigureName> Condition::figures() const
-{
-    return figuresOf(m_root.get());
-}
-
-std::string wordsOf(const FigureName &name)
-{
-    const FigureEntry &entry = entryOf(name.figure);
-    std::string words(entry.words);
-    if (name.index >= 0)
-        words += (name.ofStage ? " of stage " : " of device ") + std::to_string(name.index);
-    if (!name.text.empty())
-        words += entry.operand == FigureOperand::Kind ? " by " + name.text
-            : entry.operand == FigureOperand::Text    ? " with \"" + name.text + "\""
-                                                      : " of " + name.text;
-    if (name.plan == "start")
-        words += " at the start";
-    else if (!name.plan.empty())
-        words += name.plan == "goal" ? std::string(" in the solution") : " in \"" + name.plan + "\"";
-    return words;
-}
 
 Result<Expression> expressionFromText(std::string_view text)
 {

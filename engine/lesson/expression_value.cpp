@@ -12,6 +12,24 @@ namespace {
 
 using Kind = ExpressionKind;
 
+void gatherFigures(const ExpressionNode *node, std::vector<FigureName> &figures)
+{
+    if (!node)
+        return;
+    if (node->kind == Kind::Figure
+        && std::find(figures.begin(), figures.end(), node->figure) == figures.end())
+        figures.push_back(node->figure);
+    gatherFigures(node->left.get(), figures);
+    gatherFigures(node->right.get(), figures);
+}
+
+std::vector<FigureName> figuresOf(const ExpressionNode *root)
+{
+    std::vector<FigureName> figures;
+    gatherFigures(root, figures);
+    return figures;
+}
+
 constexpr double kRounding = 1e-6; ///< By what share of themselves equal values may differ.
 
 bool isEqual(double a, double b)
@@ -215,12 +233,55 @@ std::string reasonOf(const ExpressionNode &node, bool wanted, const FigureSource
         return whyUnequal(node, wanted ? node.kind : opposite(node.kind), *left, *right);
     }
     const FigureEntry &entry = entryOf(node.figure.figure);
-    if (!node.figure.plan.empty())
-        return wordsOf(node.figure) + (wanted ? ": it does not hold" : ": it must not hold");
-    return std::string(wanted ? entry.otherwise : entry.words);
+    const std::string plan = wordsOf(node.figure).substr(entry.words.size()); // that it is of
+    return std::string(wanted ? entry.otherwise : entry.words) + plan;
 }
 
 } // namespace
+
+Expression::Expression(std::shared_ptr<const ExpressionNode> root, std::string text)
+    : m_root(std::move(root))
+    , m_text(std::move(text))
+{
+}
+
+FigureUnit Expression::unit() const
+{
+    return m_root ? m_root->unit : FigureUnit::Number;
+}
+
+std::vector<FigureName> Expression::figures() const
+{
+    return figuresOf(m_root.get());
+}
+
+Condition::Condition(std::shared_ptr<const ExpressionNode> root, std::string text)
+    : m_root(std::move(root))
+    , m_text(std::move(text))
+{
+}
+
+std::vector<FigureName> Condition::figures() const
+{
+    return figuresOf(m_root.get());
+}
+
+std::string wordsOf(const FigureName &name)
+{
+    const FigureEntry &entry = entryOf(name.figure);
+    std::string words(entry.words);
+    if (name.index >= 0)
+        words += (name.ofStage ? " of stage " : " of device ") + std::to_string(name.index);
+    if (!name.text.empty())
+        words += entry.operand == FigureOperand::Kind ? " by " + name.text
+            : entry.operand == FigureOperand::Text    ? " with \"" + name.text + "\""
+                                                      : " of " + name.text;
+    if (name.plan == "start")
+        words += " at the start";
+    else if (!name.plan.empty())
+        words += name.plan == "goal" ? std::string(" in the solution") : " in \"" + name.plan + "\"";
+    return words;
+}
 
 Result<FigureValue> Expression::valueOf(const FigureSource &source) const
 {

@@ -359,24 +359,6 @@ Result<void> checkMoment(const Field &field)
 
 } // namespace
 
-Error lessonError(std::int32_t line, std::string message, std::string advice)
-{
-    return {ErrorCode::InvalidInput, std::move(message), std::move(advice),
-        std::string(kLessonFile) + ":" + std::to_string(line)};
-}
-
-Error unknownWord(std::int32_t line, std::string_view what, std::string_view word,
-    const std::vector<std::string_view> &known)
-{
-    std::string advice = didYouMean(word, known);
-    if (advice.empty())
-        for (const std::string_view each : known)
-            advice += (advice.empty() ? "there are " : ", ") + std::string(each);
-    return lessonError(line,
-        "expected " + std::string(what) + ", found \"" + std::string(word.substr(0, 60)) + "\"",
-        std::move(advice));
-}
-
 Result<LessonText> textIn(const LessonSetting &setting, const std::string &text, std::int32_t line)
 {
     auto read = lessonTextFrom(text, line);

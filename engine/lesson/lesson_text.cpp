@@ -1,8 +1,9 @@
 // Texts with values, the files beside them, and lessons as they are found.
 
 #include "engine/base/files.h"
+#include "engine/base/nearest_name.h"
 #include "engine/lesson/embedded_lessons.h"
-#include "engine/lesson/lesson.h"
+#include "engine/lesson/lesson_blocks.h"
 
 #include <algorithm>
 
@@ -27,6 +28,24 @@ std::size_t closingBrace(const std::string &text, std::size_t open)
 }
 
 } // namespace
+
+Error lessonError(std::int32_t line, std::string message, std::string advice)
+{
+    return {ErrorCode::InvalidInput, std::move(message), std::move(advice),
+        std::string(kLessonFile) + ":" + std::to_string(line)};
+}
+
+Error unknownWord(std::int32_t line, std::string_view what, std::string_view word,
+    const std::vector<std::string_view> &known)
+{
+    std::string advice = didYouMean(word, known);
+    if (advice.empty())
+        for (const std::string_view each : known)
+            advice += (advice.empty() ? "there are " : ", ") + std::string(each);
+    return lessonError(line,
+        "expected " + std::string(what) + ", found \"" + std::string(word.substr(0, 60)) + "\"",
+        std::move(advice));
+}
 
 Result<LessonText> lessonTextFrom(const std::string &text, std::int32_t line)
 {

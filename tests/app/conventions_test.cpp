@@ -201,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"trace", "trace rank0.json --no-cache", "--csv"}, VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"cluster", "cluster --topology node.txt --device A100", "--out"},
-        VerbCase{"session", "session a.planloom", {}}, VerbCase{"doctor", "doctor", {}}),
+        VerbCase{"session", "session a.planloom", {}}, VerbCase{"lesson", "lesson list", {}},
+        VerbCase{"doctor", "doctor", {}}),
     [](const auto &info) {
         std::string name = info.param.name;
         std::erase(name, '-');
@@ -214,7 +215,37 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 19 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 20 + 1) << "those above, and help";
+}
+
+TEST(Lessons, AreShownAndCheckedWithStatuses)
+{
+    const TemporaryFolder folder;
+    const auto write = [&folder](const std::string &claim) {
+        std::ofstream(folder.at("lesson.md"))
+            << "# Mine\n\n```lesson\nminutes: 1\nidea: Two devices.\n```\n\n```open\nmodel: "
+            << kSmallModel.substr(1, kSmallModel.size() - 2)
+            << "\ncluster: dgx-a100\ndevices: 2\ngallery: data-parallel\n```\n\nThere are {devices}.\n\n"
+               "```claim\n"
+            << claim << "\n```\n";
+    };
+    const std::string lesson = kCli + "lesson ";
+    const std::string path = " '" + folder.path().string() + "'";
+    write("devices = 2");
+    const ShellEnd good = shell(lesson + "check" + path + " 2>&1");
+    EXPECT_EQ(good.status, 0) << good.output;
+    EXPECT_NE(good.output.find("1 step, 0 faults"), std::string::npos) << good.output;
+    EXPECT_EQ(shell(lesson + "check" + path + " --cluster dgx-h100").status, 0);
+    const ShellEnd shown = shell(lesson + "show" + path + " 2>&1");
+    EXPECT_EQ(shown.status, 0) << shown.output;
+    EXPECT_NE(shown.output.find("There are 2."), std::string::npos) << shown.output;
+    write("devices = 3");
+    const ShellEnd wrong = shell(lesson + "check" + path + " --json 2>&1");
+    EXPECT_EQ(wrong.status, 1) << wrong.output;
+    EXPECT_NE(wrong.output.find("\"line\":18"), std::string::npos) << wrong.output;
+    EXPECT_EQ(shell(lesson + "check" + path + "/none 2>&1").status, 2);
+    EXPECT_EQ(shell(lesson + "check 2>&1").status, 2);
+    EXPECT_EQ(shell(lesson + "show" + path + " --json 2>&1").status, 2);
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)
