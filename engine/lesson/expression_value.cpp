@@ -215,9 +215,8 @@ std::string reasonOf(const ExpressionNode &node, bool wanted, const FigureSource
         return whyUnequal(node, wanted ? node.kind : opposite(node.kind), *left, *right);
     }
     const FigureEntry &entry = entryOf(node.figure.figure);
-    if (!node.figure.plan.empty())
-        return wordsOf(node.figure) + (wanted ? ": it does not hold" : ": it must not hold");
-    return std::string(wanted ? entry.otherwise : entry.words);
+    const std::string plan = wordsOf(node.figure).substr(entry.words.size()); // that it is of
+    return std::string(wanted ? entry.otherwise : entry.words) + plan;
 }
 
 } // namespace

@@ -173,7 +173,7 @@ std::vector<std::string_view> wordsOf(Figure figure)
     } else if (figure == Figure::LargestKind) {
         for (std::size_t kind = static_cast<std::size_t>(Figure::Parameters);
              kind <= static_cast<std::size_t>(Figure::Buffers); ++kind)
-            words.push_back(kFigures[kind].name);
+            words.push_back(kFigures[kind].words.substr(std::string_view("the memory of ").size()));
     }
     return words;
 }

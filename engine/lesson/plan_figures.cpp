@@ -422,19 +422,19 @@ Result<FigureValue> PlanFigures::ofWords(const FigureName &name)
         TRY_VOID(ofShape({.figure = Figure::Stages}));
         return word(nameOf(*m_shape, *m_answer->plan, index()).title);
     }
-    const bool isPart = name.figure == Figure::LargestPart;
-    const Figure first = isPart ? Figure::Compute : Figure::Parameters;
-    const Figure last = isPart ? Figure::Other : Figure::Buffers;
-    Figure largest = first;
+    const Figure first = name.figure == Figure::LargestPart ? Figure::Compute : Figure::Parameters;
+    const std::vector<std::string_view> words = wordsOf(name.figure); // in the order of the figures
+    std::size_t largest = 0;
     double most = -1;
-    for (auto each = static_cast<std::uint16_t>(first); each <= static_cast<std::uint16_t>(last); ++each) {
-        TRY(const FigureValue value, valueOf({.figure = static_cast<Figure>(each)}));
+    for (std::size_t each = 0; each < words.size(); ++each) {
+        const auto figure = static_cast<Figure>(static_cast<std::size_t>(first) + each);
+        TRY(const FigureValue value, valueOf({.figure = figure}));
         if (value.number > most) {
             most = value.number;
-            largest = static_cast<Figure>(each);
+            largest = each;
         }
     }
-    return word(std::string(entryOf(largest).name));
+    return word(std::string(words[largest]));
 }
 
 Result<FigureValue> PlanFigures::ofTruth(const FigureName &name)

@@ -27,19 +27,14 @@ std::string asSentence(std::string words)
     return words;
 }
 
+bool hasSolution(const LessonStep &step)
+{
+    return step.task && !step.task->solution.empty();
+}
+
 bool isOfRun(const FigureName &name)
 {
     return name.figure == Figure::Run || name.figure == Figure::Measured;
-}
-
-/// The last step up to this one that has a solution, with the same design open.
-std::optional<std::size_t> lastSolved(const Lesson &lesson, std::size_t step)
-{
-    const std::int32_t open = lesson.steps[step].open;
-    for (std::size_t i = step + 1; i-- > 0 && lesson.steps[i].open == open;)
-        if (lesson.steps[i].task && !lesson.steps[i].task->solution.empty())
-            return i;
-    return std::nullopt;
 }
 
 } // namespace
@@ -77,9 +72,16 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
     if (name == "start" && step.open >= 0)
         return requestOf(*m_lesson, m_lesson->designs[static_cast<std::size_t>(step.open)], m_target, stop,
             m_known->model);
-    if (const auto solved = name == "goal" ? lastSolved(*m_lesson, m_step) : std::nullopt) {
-        TRY(PlanRequest request, beginningOf(*m_lesson, *solved, m_target, stop, m_known->model));
-        return afterDeeds(std::move(request), m_lesson->steps[*solved].task->solution, stop);
+    if (name == "goal") {
+        std::size_t at = m_step; // the last task of what is open
+        while (!hasSolution(m_lesson->steps[at])) {
+            if (at == 0 || m_lesson->steps[at].opens)
+                return Error{
+                    ErrorCode::NotFound, "no task before this has a solution: there is no \"goal\"", {}, {}};
+            --at;
+        }
+        TRY(PlanRequest request, beginningOf(*m_lesson, at, m_target, stop, m_known->model));
+        return afterDeeds(std::move(request), m_lesson->steps[at].task->solution, stop);
     }
     std::vector<std::string_view> names;
     for (const LessonPlan &plan : m_lesson->plans) {
@@ -87,8 +89,6 @@ Result<PlanRequest> LessonFigures::requestFor(const std::string &name, const std
             return requestOf(*m_lesson, filledUp(*m_lesson, plan), m_target, stop, m_known->model);
         names.push_back(plan.name);
     }
-    if (name == "goal")
-        return Error{ErrorCode::NotFound, "no task has been solved with this design: there is no \"goal\"", {}, {}};
     return Error{ErrorCode::NotFound, "there is no plan \"" + name + "\"", didYouMean(name, names), {}};
 }
 

@@ -65,8 +65,8 @@ public:
     Result<FigureValue> operator()(const FigureName &name, const std::stop_token &stop = {});
     FigureSource source(const std::stop_token &stop = {});
 
-    /// A named plan, "start" or "goal", simulated as far as its rows let it. @return NotFound, or why it
-    /// could not be made
+    /// A named plan, "start" or "goal" (of the step's task, or of the last one before it under the same
+    /// `open`), simulated as far as its rows let it. @return NotFound, or why it could not be made
     Result<PlanAnswerSnapshot> plan(const std::string &name, const std::stop_token &stop = {});
     /// `text` with its values in place; those of a run that was not made are "not run yet".
     /// @return the first error of a value

@@ -201,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(Cli, EveryVerb,
         VerbCase{"trace", "trace rank0.json --no-cache", "--csv"}, VerbCase{"gallery", "gallery all", {}},
         VerbCase{"rows", "rows " + kSmallModel + " --cluster cpu:2 --gallery data-parallel", "--out"},
         VerbCase{"cluster", "cluster --topology node.txt --device A100", "--out"},
-        VerbCase{"session", "session a.planloom", {}}, VerbCase{"doctor", "doctor", {}}),
+        VerbCase{"session", "session a.planloom", {}}, VerbCase{"lesson", "lesson list", {}},
+        VerbCase{"doctor", "doctor", {}}),
     [](const auto &info) {
         std::string name = info.param.name;
         std::erase(name, '-');
@@ -214,7 +215,7 @@ TEST(Conventions, EveryVerbOfTheHelpIsTried)
     int verbs = 0;
     for (std::string line; std::getline(lines, line);)
         verbs += line.find("__fish_use_subcommand -a") != std::string::npos ? 1 : 0;
-    EXPECT_EQ(verbs, 19 + 1) << "those above, and help";
+    EXPECT_EQ(verbs, 20 + 1) << "those above, and help";
 }
 
 TEST(Conventions, AllProgramsSayTheSameVersionAndStatuses)

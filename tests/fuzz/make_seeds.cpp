@@ -6,6 +6,7 @@
 #include "engine/gallery/gallery_file.h"
 #include "engine/interop/configs/write_config.h"
 #include "engine/interop/npz.h"
+#include "engine/lesson/embedded_lessons.h"
 #include "engine/lowering/program/execution_plan_json.h"
 #include "engine/table/table_json.h"
 #include "engine/table/table_text.h"
@@ -280,6 +281,9 @@ int main(int argc, char **argv)
     writeOperatorFiles(root / "operator_file");
     for (const EmbeddedGalleryFile &file : embeddedGallery())
         write(root / "gallery_file" / (std::string(file.name) + kGalleryFileEnding), std::string(file.text));
+    fs::create_directories(root / "lesson");
+    for (const EmbeddedLesson &lesson : embeddedLessons())
+        write(root / "lesson" / (std::string(lesson.name) + ".md"), std::string(lesson.text));
     writeConfigs(root / "read_config");
     writeTraces(root / "trace");
     writeMachines(root / "read_machine");

@@ -10,7 +10,7 @@ set -euo pipefail
 seconds=${1:-60}
 [[ $seconds =~ ^[0-9]+$ ]] || die "expected a number of seconds, found \"$seconds\"." "Use: bash tests/fuzz/run.sh [SECONDS [TARGET...]]"
 shift || true
-all=(import_onnx import_pt2 operator_file gallery_file read_config read_machine trace table execution_plan npz session)
+all=(import_onnx import_pt2 lesson operator_file gallery_file read_config read_machine trace table execution_plan npz session)
 (($#)) || set -- "${all[@]}"
 for target in "$@"; do
     [[ " ${all[*]} " == *" $target "* ]] || die "\"$target\" is no fuzz target." "They are: ${all[*]}"
