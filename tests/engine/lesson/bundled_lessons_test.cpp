@@ -2,6 +2,7 @@
 
 #include "engine/base/text.h"
 #include "engine/lesson/player.h"
+#include "planloom_paths.h"
 
 #include <gtest/gtest.h>
 
