@@ -90,6 +90,7 @@ void LessonPane::clearStep()
 {
     m_task = nullptr;
     m_questions.clear();
+    m_parts.clear();
     auto *page = new QWidget(this);
     m_body = new QVBoxLayout(page);
     m_body->setContentsMargins(0, 0, 4, 0);
@@ -128,6 +129,7 @@ void LessonPane::setTexts(const StepTexts &texts, const LessonProgress &progress
     m_texts = texts;
     for (std::size_t i = 0; i < texts.parts.size(); ++i)
         addPart(texts.parts[i], QStringLiteral("%1/%2").arg(m_step).arg(i), progress);
+    refreshParts();
     const Palette &palette = paletteFor(*this);
     for (const QString &point : texts.points) {
         addText(QStringLiteral("<span style=\"color:%1\">➜</span> %2")
@@ -161,14 +163,19 @@ void LessonPane::addPart(const PartTexts &part, const QString &place, const Less
         const auto given = progress.answers.find(place.toStdString());
         box->setTexts(*part.question, given == progress.answers.end() ? QString() : toQString(given->second));
         connect(box, &LessonQuestionBox::answered, this,
-            [this, box, place] { Q_EMIT answered(place, box->given()); });
+            [this, box, place] {
+                refreshParts();
+                Q_EMIT answered(place, box->given());
+            });
         connect(box, &LessonQuestionBox::linkActivated, this, &LessonPane::followLink);
         m_body->addWidget(box);
         m_questions.push_back(box);
+        m_parts.push_back(box);
         return;
     }
     if (part.picture.isEmpty()) {
-        addText(part.kind == ProseKind::Item ? QStringLiteral("• ") + part.text : part.text);
+        m_parts.push_back(
+            addText(part.kind == ProseKind::Item ? QStringLiteral("• ") + part.text : part.text));
         return;
     }
     auto *label = new QLabel(m_scroll->widget());
@@ -185,6 +192,18 @@ void LessonPane::addPart(const PartTexts &part, const QString &place, const Less
     if (label->pixmap().isNull())
         label->setText(part.text); // what is on it, where it can't be shown
     m_body->addWidget(label);
+    m_parts.push_back(label);
+}
+
+/// What stands behind a question may say its answer: it is shown once there is one, right or wrong.
+void LessonPane::refreshParts()
+{
+    bool isHidden = false;
+    for (QWidget *part : m_parts) {
+        part->setVisible(!isHidden);
+        const auto *question = qobject_cast<const LessonQuestionBox *>(part);
+        isHidden = isHidden || (question && question->given().isEmpty());
+    }
 }
 
 void LessonPane::addTask(const StepTexts &texts, const LessonProgress &progress)

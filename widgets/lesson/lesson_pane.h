@@ -61,6 +61,7 @@ private:
     void addTask(const StepTexts &texts, const LessonProgress &progress);
     void followLink(const QString &address);
     void refreshHead();
+    void refreshParts();
 
     QLabel *m_title;
     QLabel *m_where;
@@ -71,6 +72,7 @@ private:
     QPushButton *m_next;
     LessonTaskCard *m_task = nullptr;
     std::vector<LessonQuestionBox *> m_questions;
+    std::vector<QWidget *> m_parts; ///< Of the step, in their order; questions among them.
     StepTexts m_texts;
     int m_step = 0;
     int m_steps = 0;

@@ -2,6 +2,7 @@
 
 #include "engine/base/text.h"
 #include "engine/lesson/player.h"
+#include "planloom_paths.h"
 
 #include <gtest/gtest.h>
 
@@ -84,8 +85,9 @@ protected:
     static void expectNothingWrong(const Lesson &lesson, const std::string &cluster)
     {
         for (const LessonFinding &finding : checkLesson(lesson, {cluster, {}}))
-            EXPECT_FALSE(finding.isWrong) << lesson.name << "/lesson.md:" << finding.line << " on "
-                                          << (cluster.empty() ? "its cluster" : cluster) << ": " << finding.sentence;
+            EXPECT_FALSE(finding.isWrong)
+                << lesson.name << "/lesson.md:" << finding.line << " on "
+                << (cluster.empty() ? "its cluster" : cluster) << ": " << finding.sentence;
     }
 };
 

@@ -69,6 +69,8 @@ Which device waits?
 + The second | Nothing runs there.
 ```
 
+That is half of the devices.
+
 ## Share the work
 
 ```number
@@ -140,7 +142,10 @@ private Q_SLOTS:
 
         // A wrong answer, then the right one.
         LessonQuestionBox *question = pane()->questions().front();
+        // What stands behind a question is read once there is an answer.
+        QVERIFY(!text.contains(QStringLiteral("half of the devices")));
         click(question, "answer0");
+        QVERIFY(pane()->plainText().contains(QStringLiteral("half of the devices")));
         QVERIFY(!question->isRight());
         QVERIFY(reply(question).contains(QStringLiteral("It has all to do")));
         click(question, "answer1");
