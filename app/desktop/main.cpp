@@ -103,6 +103,21 @@ void watchOverEvents(GuiWatchdog &application)
         application.watch(true, WatchdogReply::Warn);
 }
 
+/// Presents once the plan is there, or it is known that there is none.
+void presentWhenPlanned(MainWindow &window)
+{
+    auto *timer = new QTimer(&window);
+    timer->setInterval(kPollMilliseconds);
+    QObject::connect(timer, &QTimer::timeout, &window, [&window, timer] {
+        const auto &latest = window.workspace().latest();
+        if (!window.isSettled() || !latest || !latest->final
+            || !window.trigger(QStringLiteral("view.present")))
+            return;
+        timer->deleteLater();
+    });
+    timer->start();
+}
+
 /// Takes the picture once the window has come to rest.
 void takeScreenshot(MainWindow &window, const QString &path)
 {
@@ -225,6 +240,8 @@ int main(int argc, char **argv)
         window.showOnScreen();
     if (const auto opened = openAsked(window, *options); !opened)
         return usageError(opened.error());
+    if (options->present)
+        presentWhenPlanned(window);
     if (!options->screenshot.isEmpty())
         takeScreenshot(window, options->screenshot);
     return QApplication::exec();

@@ -13,6 +13,7 @@ namespace planloom {
 struct DesktopOptions {
     QString open{}; ///< File or zoo name; empty for none.
     bool isSession = false; ///< It was named as one.
+    bool present = false; ///< Its scenes are presented as soon as there is a plan.
     QString sample{};
     QString gallery{};
     int devices = 0; ///< 0: as the session or sample has it.

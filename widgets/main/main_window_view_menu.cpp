@@ -165,6 +165,9 @@ void MainWindow::buildViewMenu()
     QAction *full = add("view.fullScreen", tr("F&ull Screen"), {QKeySequence(Qt::Key_F11)}, [] {});
     full->setCheckable(true);
     connect(full, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+    addCommands(menu,
+        {QStringLiteral("view.present"), QStringLiteral("view.playScenes"),
+            QStringLiteral("view.makeScene")});
 }
 
 void MainWindow::buildColourMenu(QMenu *menu)
