@@ -58,6 +58,21 @@ int devicesAsked(const DesktopOptions &options)
     return target ? target->deviceCount : kUsualDevices; // what is wrong with it is told where it is used
 }
 
+/// Presents once the plan is there, or it is known that there is none.
+void presentWhenPlanned(MainWindow &window)
+{
+    auto *timer = new QTimer(&window);
+    timer->setInterval(kPollMilliseconds);
+    QObject::connect(timer, &QTimer::timeout, &window, [&window, timer] {
+        const auto &latest = window.workspace().latest();
+        if (!window.isSettled() || !latest || !latest->final
+            || !window.trigger(QStringLiteral("view.present")))
+            return;
+        timer->deleteLater();
+    });
+    timer->start();
+}
+
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
 {
     Workspace &workspace = window.workspace();
@@ -78,6 +93,8 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         return {};
     if (looksLikeSession(options.open.toStdString())) {
         workspace.openSession(options.open);
+        if (options.present)
+            presentWhenPlanned(window);
         return {};
     }
     workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devicesAsked(options),
@@ -101,21 +118,6 @@ void watchOverEvents(GuiWatchdog &application)
         application.watch(true, WatchdogReply::Assert);
     else if (wanted == "warn")
         application.watch(true, WatchdogReply::Warn);
-}
-
-/// Presents once the plan is there, or it is known that there is none.
-void presentWhenPlanned(MainWindow &window)
-{
-    auto *timer = new QTimer(&window);
-    timer->setInterval(kPollMilliseconds);
-    QObject::connect(timer, &QTimer::timeout, &window, [&window, timer] {
-        const auto &latest = window.workspace().latest();
-        if (!window.isSettled() || !latest || !latest->final
-            || !window.trigger(QStringLiteral("view.present")))
-            return;
-        timer->deleteLater();
-    });
-    timer->start();
 }
 
 /// Takes the picture once the window has come to rest.
@@ -240,8 +242,6 @@ int main(int argc, char **argv)
         window.showOnScreen();
     if (const auto opened = openAsked(window, *options); !opened)
         return usageError(opened.error());
-    if (options->present)
-        presentWhenPlanned(window);
     if (!options->screenshot.isEmpty())
         takeScreenshot(window, options->screenshot);
     return QApplication::exec();

@@ -78,6 +78,10 @@ void MainWindow::buildPresent()
     parts.restoreDocks = [this](const QByteArray &state) { m_docks->restore(state); };
     auto *presenter = new Presenter(list, stage, std::move(parts), this);
 
+    QAction *full = m_commands->add(
+        "view.fullScreen", tr("F&ull Screen"), {QKeySequence(Qt::Key_F11)}, nullptr, this, [] {});
+    full->setCheckable(true);
+    connect(full, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
     const auto hasModel = [this] { return m_workspace.model() != nullptr; };
     const auto hasScenes = [this, list] { return m_workspace.model() && list->rowCount() > 0; };
     const auto add = [this](const char *id, const QString &text, const QKeySequence &key,

@@ -3,7 +3,6 @@
 #include <QtCore/QMimeData>
 
 #include "widgets/common/qt_text.h"
-#include "widgets/design/workspace.h"
 
 #include <algorithm>
 #include <set>
@@ -55,6 +54,8 @@ void SceneList::remember(const QString &key)
 
 void SceneList::store()
 {
+    if (!m_workspace)
+        return;
     m_problem.clear();
     m_workspace->setView(kViewKey, sceneText(m_scenes));
     m_workspace->keep();

@@ -1,15 +1,15 @@
 #pragma once
 
 #include <QtCore/QAbstractListModel>
+#include <QtCore/QPointer>
 
+#include "widgets/design/workspace.h"
 #include "widgets/scenes/scene.h"
 
 #include <functional>
 #include <vector>
 
 namespace planloom {
-
-class Workspace;
 
 /// The scenes of a session, in the order of the talk: kept in the session's view state, so that they are no
 /// part of the design. Changes are taken back one by one, apart from those of the design.
@@ -64,7 +64,7 @@ private:
     void remember(const QString &key);
     void store();
 
-    Workspace *m_workspace;
+    QPointer<Workspace> m_workspace; ///< Null at the end of a window, when an editor still hands in a name.
     std::vector<Scene> m_scenes;
     std::vector<std::vector<Scene>> m_before; ///< What there was before each change, the last one last.
     QString m_key; ///< Of the last change.

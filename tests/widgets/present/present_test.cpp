@@ -142,7 +142,7 @@ private Q_SLOTS:
             editor->selectAll();
             QTest::keyClicks(editor, QStringLiteral("renamed"));
             QTest::keyClick(editor, Qt::Key_Return);
-            QCOMPARE(at.names(), (QStringList{"first", "renamed", "third"}));
+            QTRY_COMPARE(at.names(), (QStringList{"first", "renamed", "third"}));
             QTRY_VERIFY(!at.workspace().path().isEmpty());
             path = at.workspace().path();
             QTest::qWait(600); // for the view's timer
