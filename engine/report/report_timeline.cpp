@@ -81,8 +81,10 @@ public:
             lane.gap.push_back(spans.start[row] - last);
             lane.duration.push_back(until - spans.start[row]);
             lane.spanClass.push_back(mainClass(device, row, next));
-            lane.name.push_back(m_names.indexOf(
-                next - row == 1 ? spanName(m_plan.plan, instruction) : blockName(segment, row, instruction)));
+            lane.name.push_back(
+                m_names.indexOf(next - row == 1 && !(m_asBlocks && queue == QueueKind::Compute)
+                        ? spanName(m_plan.plan, instruction)
+                        : blockName(segment, row, instruction)));
             lane.row.push_back(row);
             lane.microBatch.push_back(
                 isPass(segment.kind) || segment.kind == SegmentKind::Transfer ? spans.microBatch[row] : -1);

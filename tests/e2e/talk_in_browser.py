@@ -17,6 +17,7 @@ import tempfile
 
 SCRIPT = """<script>
 setTimeout(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
   const found = {}, key = name => dispatchEvent(new KeyboardEvent("keydown", {key: name, cancelable: true}));
   const scenes = [...document.querySelectorAll(".scene")], shown = () => scenes.findIndex(scene => !scene.hasAttribute("hidden"));
   const drawn = () => scenes[shown()].querySelectorAll(".chart svg text").length;
@@ -24,6 +25,9 @@ setTimeout(() => {
   found.count = scenes.length;
   found.first = shown();
   found.titles = scenes.map(scene => scene.querySelector("h2").textContent);
+  const charted = Math.max(0, data.scenes.findIndex(scene => scene.timeline && "plan" in scene));
+  const toChart = () => { key("Home"); for (let i = 0; i < charted; ++i) key("ArrowRight"); };
+  toChart();
   const texts = () => [...scenes[shown()].querySelectorAll(".chart svg text")].map(text => text.textContent);
   found.blocks = texts().filter(text => /^[FBW]\\d+/.test(text)).length;
   found.devices = texts().filter(text => /^device \\d+/.test(text)).length;
@@ -34,21 +38,23 @@ setTimeout(() => {
     for (let i = 0; i < bytes.length; i += 4) if (bytes[i + 3]) inks.add(bytes[i] << 16 | bytes[i + 1] << 8 | bytes[i + 2]);
     return inks.size;
   })();
+  key("Home");
   found.walk = [];
   for (let i = 0; i < scenes.length + 1; ++i) { key("ArrowRight"); found.walk.push(shown()); }
   key("Home"); found.home = shown();
   key("End"); found.end = shown();
   key("ArrowLeft"); found.left = shown();
   key("Home"); click("next"); found.clicked = shown();
-  key("Home");
-  found.held = [...scenes[0].querySelectorAll(".held span:last-child")].map(each => each.textContent);
+  toChart();
+  found.held = [...scenes[charted].querySelectorAll(".held span:last-child")].map(each => each.textContent);
   key("n"); found.hidden = document.body.classList.contains("nonotes"); key("n");
   found.button = document.getElementById("play").textContent;
   key("p"); found.pause = document.getElementById("play").textContent;
   setTimeout(() => {
-    found.playing = scenes[0].querySelector(".figures").textContent;
-    found.heldNow = [...scenes[0].querySelectorAll(".held span:last-child")].map(each => each.textContent);
+    found.playing = scenes[charted].querySelector(".figures").textContent;
+    found.heldNow = [...scenes[charted].querySelectorAll(".held span:last-child")].map(each => each.textContent);
     key("p");
+    key("Home");
     dispatchEvent(new Event("beforeprint"));
     found.printed = scenes.filter(scene => !scene.hasAttribute("hidden")).length;
     dispatchEvent(new Event("afterprint"));

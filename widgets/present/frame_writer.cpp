@@ -134,6 +134,11 @@ Error notWritten(const QString &path, const QString &why)
         "choose a folder you may write to, or the other format", path.toStdString()};
 }
 
+Error animationGivenUp(const QString &path)
+{
+    return {ErrorCode::Cancelled, "the animation was given up", {}, path.toStdString()};
+}
+
 } // namespace
 
 Result<QString> findFfmpeg()
@@ -166,8 +171,7 @@ Result<void> writeAnimation(const std::vector<SceneShot> &shots, const Animation
         const int frames = framesOf(shot);
         for (int i = 0; i < frames; ++i) {
             if (stop.stop_requested())
-                return Error{
-                    ErrorCode::Cancelled, "the animation was given up", {}, format.path.toStdString()};
+                return animationGivenUp(format.path);
             const double share = frames > 1 ? static_cast<double>(i) / (frames - 1) : 0;
             const bool plays = shot.begin && !shot.timeline.isNull();
             if (!packer.take(plays ? frameAt(
@@ -177,6 +181,8 @@ Result<void> writeAnimation(const std::vector<SceneShot> &shots, const Animation
             done = 100 * ++written / all;
         }
     }
+    if (stop.stop_requested())
+        return animationGivenUp(format.path); // before there was a frame
     if (!packer.finish())
         return notWritten(format.path, packer.complaint());
     QFile::remove(format.path);

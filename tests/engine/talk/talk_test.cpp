@@ -121,18 +121,22 @@ TEST(Talk, DrawsEveryBlockAndSpanInItsColour)
         EXPECT_TRUE(names.count(block)) << block;
 }
 
-TEST(Talk, DevicesThatDoTheSameHaveTheirOwnColoursAllTheSame)
+TEST(Talk, DevicesHaveColoursOfTheirOwnWhereColoursGoByDevice)
 {
-    SimulatedPlan same = pipeline("zoo:mlp?layers=4&hidden=16&batch=16", "data-parallel", 2);
-    same.timeline.symmetryClass = {0, 0};
+    const SimulatedPlan same = pipeline("zoo:mlp?layers=4&hidden=16&batch=16", "data-parallel", 2);
     Talk talk{.title = "t"};
     talk.plans.push_back(talkPlan(same, true));
     talk.scenes.push_back({.title = "s", .plan = 0});
     const json data = json::parse(talkJson(talk));
     const json &devices = data["plans"][0]["devices"];
     ASSERT_EQ(devices.size(), 2U);
-    EXPECT_EQ(devices[0]["kind"], devices[1]["kind"]);
-    EXPECT_NE(devices[0]["k"][0], devices[1]["k"][0]);
+    const auto ink = [&](std::size_t device) {
+        return data["colours"][devices[device]["k"][0].get<std::size_t>()][0].get<std::string>();
+    };
+    EXPECT_EQ(ink(0)[2], '0');
+    EXPECT_EQ(ink(1)[2], '1');
+    talk.plans[0].colourings[0].byDevice = false;
+    EXPECT_EQ(json::parse(talkJson(talk))["plans"][0]["devices"][1]["k"][0], -1);
 }
 
 TEST(Talk, EscapesWhatPeopleAndModelsWrote)
