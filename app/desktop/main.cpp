@@ -70,6 +70,21 @@ void openLesson(LessonWindow &lessons, const DesktopOptions &options)
     lessons.openFolder(options.lesson, options.cluster.toStdString());
 }
 
+/// Presents once the plan is there, or it is known that there is none.
+void presentWhenPlanned(MainWindow &window)
+{
+    auto *timer = new QTimer(&window);
+    timer->setInterval(kPollMilliseconds);
+    QObject::connect(timer, &QTimer::timeout, &window, [&window, timer] {
+        const auto &latest = window.workspace().latest();
+        if (!window.isSettled() || !latest || !latest->final
+            || !window.trigger(QStringLiteral("view.present")))
+            return;
+        timer->deleteLater();
+    });
+    timer->start();
+}
+
 Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
 {
     Workspace &workspace = window.workspace();
@@ -94,6 +109,8 @@ Result<void> openAsked(MainWindow &window, const DesktopOptions &options)
         return {};
     if (looksLikeSession(options.open.toStdString())) {
         workspace.openSession(options.open);
+        if (options.present)
+            presentWhenPlanned(window);
         return {};
     }
     workspace.openWith({options.open.toStdString(), {}, {}}, cluster, devicesAsked(options),

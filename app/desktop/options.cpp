@@ -49,7 +49,9 @@ Result<void> checkFile(const DesktopOptions &options)
             "give the path of a model or of a session", path};
     if (options.isSession && !looksLikeSession(path))
         return Error{ErrorCode::InvalidInput, "\"" + path + "\" is not a session",
-            "open a model without --session", path};
+            options.present ? "scenes are kept in sessions: open the model without --present and make some"
+                            : "open a model without --session",
+            path};
     return {};
 }
 
@@ -106,6 +108,7 @@ const ProgramSpec &desktopProgram()
                        "(zoo:NAME?key=value&...). Without one, the window shows its start page."},
         .verbs = {{"", "[FILE]", "opens the designer's window",
             {{"session", "FILE", "open this session"},
+                {"present", "SESSION", "open this session and present its scenes"},
                 {"sample", "NAME",
                     "open a bundled session: gpt2, t5, swin, evoformer, llama, long, experts, resnet, mlp",
                     {"gpt2", "t5", "swin", "evoformer", "llama", "long", "experts", "resnet", "mlp"}},
@@ -166,11 +169,12 @@ Result<DesktopOptions> desktopOptions(const QStringList &arguments)
         } else {
             return wrong(QStringLiteral("%1 needs a value").arg(name));
         }
-        if (name == QLatin1String("--session")) {
+        if (name == QLatin1String("--session") || name == QLatin1String("--present")) {
             if (!options.open.isEmpty())
                 return wrong(QStringLiteral("one file can be opened, not \"%1\" too").arg(value));
             options.open = value;
             options.isSession = true;
+            options.present = name == QLatin1String("--present");
         } else if (name == QLatin1String("--sample")) {
             options.sample = value;
         } else if (name == QLatin1String("--lesson")) {

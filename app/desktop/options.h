@@ -13,6 +13,7 @@ namespace planloom {
 struct DesktopOptions {
     QString open{}; ///< File or zoo name; empty for none.
     bool isSession = false; ///< It was named as one.
+    bool present = false; ///< Its scenes are presented as soon as there is a plan.
     QString sample{};
     QString lesson{}; ///< Its name, or the folder of one; empty for none.
     QString gallery{};

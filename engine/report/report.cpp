@@ -117,12 +117,12 @@ std::string htmlOf(const Report &report)
            "'unsafe-inline'; "
            "script-src 'unsafe-inline'\">\n"
            "<meta name=\"generator\" content=\"Planloom\">\n<title>"
-        + htmlText(title) + "</title>\n<style>\n" + reportStyle()
+        + htmlText(title) + "</title>\n<style>\n" + pageStyle() + reportStyle()
         + "</style>\n</head>\n<body>\n<main>\n<header><h1>" + htmlText(title) + "</h1><p>" + htmlText(under)
         + "</p>\n" + navigationOf(body) + "</header>\n" + body
         + "<footer>Predicted by Planloom: nothing of this was run.</footer>\n</main>\n"
           "<div id=\"tip\" hidden></div>\n<script type=\"application/json\" id=\"data\">"
-        + scriptText(timelineJson(report)) + "</script>\n<script>\n" + reportScript()
+        + scriptText(timelineJson(report)) + "</script>\n<script>\n" + pageScript() + reportScript()
         + "</script>\n</body>\n</html>\n";
 }
 

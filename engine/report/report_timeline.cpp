@@ -28,15 +28,6 @@ constexpr std::array<ClassWords, kSpanClassCount> kClassWords{{{"forward", "forw
     {"all-gather", "all-gather"}, {"reduce-scatter", "reduce-scatter"}, {"all-to-all", "all-to-all"},
     {"broadcast, ring", "collective"}, {"send, receive", "message"}, {"copy to or from the host", "copy"}}};
 
-/// Spans of one device of each class.
-std::size_t distinctSpans(const Timeline &timeline, const std::vector<std::vector<std::int32_t>> &classes)
-{
-    std::size_t count = 0;
-    for (const auto &devices : classes)
-        count += timeline.deviceBegin[at(devices.front()) + 1] - timeline.deviceBegin[at(devices.front())];
-    return count;
-}
-
 /// Devices by what they do. Devices of one class may have other spans all the same, that take no time.
 std::vector<std::vector<std::int32_t>> classesOf(const Timeline &timeline, std::size_t devices)
 {
@@ -90,8 +81,11 @@ public:
             lane.gap.push_back(spans.start[row] - last);
             lane.duration.push_back(until - spans.start[row]);
             lane.spanClass.push_back(mainClass(device, row, next));
-            lane.name.push_back(m_names.indexOf(
-                next - row == 1 ? spanName(m_plan.plan, instruction) : blockName(segment, row, instruction)));
+            lane.name.push_back(
+                m_names.indexOf(next - row == 1 && !(m_asBlocks && queue == QueueKind::Compute)
+                        ? spanName(m_plan.plan, instruction)
+                        : blockName(segment, row, instruction)));
+            lane.row.push_back(row);
             lane.microBatch.push_back(
                 isPass(segment.kind) || segment.kind == SegmentKind::Transfer ? spans.microBatch[row] : -1);
             last = until;
@@ -138,53 +132,12 @@ private:
     StagesInParts m_parts{};
 };
 
-json jsonOf(const ReportLane &lane)
-{
-    json classes = json::array();
-    for (const SpanClass each : lane.spanClass)
-        classes.push_back(static_cast<int>(each));
-    return {{"queue", nameOf(lane.queue)}, {"g", lane.gap}, {"d", lane.duration}, {"c", std::move(classes)},
-        {"n", lane.name}, {"m", lane.microBatch}};
-}
-
 json memoryJson(const MemoryCurve &curve, Nanoseconds step)
 {
     std::vector<std::int64_t> steps = memorySteps(curve, step, kMemorySteps);
     for (std::int64_t &bytes : steps)
         bytes = (bytes + kMemoryUnit - 1) / kMemoryUnit;
     return {{"unit", kMemoryUnit}, {"peak", curve.peak.count}, {"v", std::move(steps)}};
-}
-
-json planJson(const ReportedPlan &plan, ReportNames &names)
-{
-    json kinds = json::array();
-    json devices = json::array();
-    const bool oneByOne = plan.plan.devices.size() <= kMostDrawnDevices;
-    std::map<std::int32_t, json> inOrder;
-    for (const ReportLanes &each : lanesOf(plan, names)) {
-        json lanes = json::array();
-        for (const ReportLane &lane : each.lanes)
-            lanes.push_back(jsonOf(lane));
-        const std::size_t first = at(each.devices.front());
-        json kind{{"lanes", std::move(lanes)}};
-        if (first < plan.timeline.memory.size())
-            kind["memory"] = memoryJson(plan.timeline.memory[first], plan.timeline.step);
-        for (const std::int32_t device : each.devices) {
-            const DeviceId id = plan.plan.units.deviceOf(0, DeviceId{device});
-            json entry{{"name", "device " + std::to_string(id.index)}, {"kind", kinds.size()},
-                {"limit", static_cast<std::int64_t>(plan.cluster.deviceAt(DeviceId{device}).memory.value)}};
-            if (!oneByOne && each.devices.size() > 1)
-                entry["note"] = counted(static_cast<std::int64_t>(each.devices.size()), "device") + " alike";
-            inOrder[device] = std::move(entry);
-            if (!oneByOne)
-                break;
-        }
-        kinds.push_back(std::move(kind));
-    }
-    for (auto &[device, entry] : inOrder)
-        devices.push_back(std::move(entry));
-    return {
-        {"step", plan.timeline.step.count()}, {"kinds", std::move(kinds)}, {"devices", std::move(devices)}};
 }
 
 } // namespace
@@ -248,15 +201,29 @@ std::int32_t ReportNames::indexOf(const std::string &name)
     return found->second;
 }
 
+std::size_t distinctSpans(const ReportedPlan &plan)
+{
+    const Timeline &timeline = plan.timeline;
+    std::size_t count = 0;
+    for (const auto &devices : classesOf(timeline, plan.plan.devices.size()))
+        count += timeline.deviceBegin[at(devices.front()) + 1] - timeline.deviceBegin[at(devices.front())];
+    return count;
+}
+
 bool drawsBlocks(const ReportedPlan &plan)
 {
-    return distinctSpans(plan.timeline, classesOf(plan.timeline, plan.plan.devices.size())) > kMostDrawnSpans;
+    return distinctSpans(plan) > kMostDrawnSpans;
 }
 
 std::vector<ReportLanes> lanesOf(const ReportedPlan &plan, ReportNames &names)
 {
+    return lanesOf(plan, names, drawsBlocks(plan));
+}
+
+std::vector<ReportLanes> lanesOf(const ReportedPlan &plan, ReportNames &names, bool asBlocks)
+{
     std::vector<ReportLanes> found;
-    const LaneWriter writer(plan, names, drawsBlocks(plan));
+    const LaneWriter writer(plan, names, asBlocks);
     for (auto &devices : classesOf(plan.timeline, plan.plan.devices.size())) {
         ReportLanes lanes{.devices = std::move(devices)};
         for (int q = 0; q < kQueueCount; ++q) {
@@ -290,12 +257,53 @@ std::vector<std::int64_t> memorySteps(const MemoryCurve &curve, Nanoseconds step
     return most;
 }
 
+json laneJson(const ReportLane &lane)
+{
+    json classes = json::array();
+    for (const SpanClass each : lane.spanClass)
+        classes.push_back(static_cast<int>(each));
+    return {{"queue", nameOf(lane.queue)}, {"g", lane.gap}, {"d", lane.duration}, {"c", std::move(classes)},
+        {"n", lane.name}, {"m", lane.microBatch}};
+}
+
+json planJson(const ReportedPlan &plan, const std::vector<ReportLanes> &kindsOfPlan)
+{
+    json kinds = json::array();
+    json devices = json::array();
+    const bool oneByOne = plan.plan.devices.size() <= kMostDrawnDevices;
+    std::map<std::int32_t, json> inOrder;
+    for (const ReportLanes &each : kindsOfPlan) {
+        json lanes = json::array();
+        for (const ReportLane &lane : each.lanes)
+            lanes.push_back(laneJson(lane));
+        const std::size_t first = at(each.devices.front());
+        json kind{{"lanes", std::move(lanes)}};
+        if (first < plan.timeline.memory.size())
+            kind["memory"] = memoryJson(plan.timeline.memory[first], plan.timeline.step);
+        for (const std::int32_t device : each.devices) {
+            const DeviceId id = plan.plan.units.deviceOf(0, DeviceId{device});
+            json entry{{"name", "device " + std::to_string(id.index)}, {"kind", kinds.size()},
+                {"limit", static_cast<std::int64_t>(plan.cluster.deviceAt(DeviceId{device}).memory.value)}};
+            if (!oneByOne && each.devices.size() > 1)
+                entry["note"] = counted(static_cast<std::int64_t>(each.devices.size()), "device") + " alike";
+            inOrder[device] = std::move(entry);
+            if (!oneByOne)
+                break;
+        }
+        kinds.push_back(std::move(kind));
+    }
+    for (auto &[device, entry] : inOrder)
+        devices.push_back(std::move(entry));
+    return {
+        {"step", plan.timeline.step.count()}, {"kinds", std::move(kinds)}, {"devices", std::move(devices)}};
+}
+
 std::string timelineJson(const Report &report)
 {
     ReportNames names;
     json plans = json::array();
     for (const ReportedPlan &plan : report.plans)
-        plans.push_back(planJson(plan, names));
+        plans.push_back(planJson(plan, lanesOf(plan, names)));
     json classes = json::array();
     for (const ClassWords &words : kClassWords)
         classes.push_back({{"words", words.name}, {"colour", words.colour}});

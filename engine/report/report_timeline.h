@@ -2,6 +2,8 @@
 
 #include "engine/report/report.h"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -39,6 +41,7 @@ struct ReportLane {
     std::vector<SpanClass> spanClass{};
     std::vector<std::int32_t> name{}; ///< Index into `ReportNames`.
     std::vector<std::int32_t> microBatch{}; ///< -1 where it runs once a step.
+    std::vector<std::size_t> row{}; ///< Of the timeline's spans: the first that it stands for.
 };
 
 /// Names that lanes share.
@@ -61,10 +64,19 @@ struct ReportLanes {
 
 /// By class of devices, in the order of their first ones. O(spans of one device of each class)
 std::vector<ReportLanes> lanesOf(const ReportedPlan &plan, ReportNames &names);
+/// The same, span by span or as blocks whatever their number.
+std::vector<ReportLanes> lanesOf(const ReportedPlan &plan, ReportNames &names, bool asBlocks);
+/// Spans that are drawn one by one where none are drawn as blocks.
+std::size_t distinctSpans(const ReportedPlan &plan);
 
 /// A memory curve in few steps, none of which is below what the curve has in its stretch of the step.
 /// @return bytes
 std::vector<std::int64_t> memorySteps(const MemoryCurve &curve, Nanoseconds step, std::size_t steps);
+
+/// One lane as a page's script unpacks it.
+nlohmann::json laneJson(const ReportLane &lane);
+/// A plan's step, its devices, and the lanes and memory of each of `kinds`, in their order.
+nlohmann::json planJson(const ReportedPlan &plan, const std::vector<ReportLanes> &kinds);
 
 /// The data of all timelines, as JSON.
 std::string timelineJson(const Report &report);

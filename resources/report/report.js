@@ -4,25 +4,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const HEADER = 96, AXIS = 24, COMPUTE = 18, OTHER = 8, MEMORY = 18, GAP = 7;
-const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
-
-function timeText(ns) {
-    if (Math.abs(ns) < 1e-6) return "0";
-    const size = Math.abs(ns);
-    if (size >= 1e9) return trim(ns / 1e9) + " s";
-    if (size >= 1e6) return trim(ns / 1e6) + " ms";
-    if (size >= 1e3) return trim(ns / 1e3) + " µs";
-    return trim(ns) + " ns";
-}
-function trim(x) { return String(+x.toPrecision(4)); }
-function bytesText(bytes) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let unit = 0;
-    for (; bytes >= 1024 && unit < units.length - 1; ++unit) bytes /= 1024;
-    return trim(bytes) + " " + units[unit];
-}
-function colour(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim(); }
-
 const tip = document.getElementById("tip");
 function showTip(event, lines) {
     tip.textContent = lines.join("\n");
@@ -33,18 +14,6 @@ function showTip(event, lines) {
     tip.style.top = (below + tip.offsetHeight > innerHeight ? event.clientY - tip.offsetHeight - 12 : below) + "px";
 }
 function hideTip() { tip.hidden = true; }
-
-// Spans are written as gaps and durations: their starts are worked out once.
-function unpack(lane) {
-    const start = new Float64Array(lane.g.length);
-    let at = 0;
-    for (let i = 0; i < start.length; ++i) {
-        at += lane.g[i];
-        start[i] = at;
-        at += lane.d[i];
-    }
-    lane.start = start;
-}
 
 // What all timelines of the report show: one stretch of time, so that two plans stay under one another.
 const view = { begin: 0, end: 1, longest: 1 };

@@ -76,6 +76,34 @@ TEST_F(Desktop, OpensASessionByItsOption)
     EXPECT_NE(std::filesystem::file_size(pathOf("a.png")), std::filesystem::file_size(pathOf("start.png")));
 }
 
+TEST_F(Desktop, PresentsASession)
+{
+    SessionContents contents;
+    contents.model.source = "zoo:mlp?layers=2&hidden=32&batch=8";
+    DesignState root;
+    root.table = TableDocument("mesh dp=2\n");
+    root.values = {{"cluster", "dgx-a100"}, {"devices", "2"}};
+    contents.history = History(std::move(root));
+    contents.view["scenes"] =
+        R"({"version":1,"scenes":[{"name":"one","step":0,"branch":0,"colouring":2,"graphColouring":1,)"
+        R"("canvases":2,"seconds":60}]})";
+    ASSERT_TRUE(SessionStore::create(pathOf("talk.planloom"), contents));
+    const Ended shown = run("--session " + quoted("talk.planloom") + " --screenshot " + quoted("window.png"));
+    EXPECT_EQ(shown.status, 0) << shown.said;
+    const Ended outcome = run("--present " + quoted("talk.planloom") + " --screenshot " + quoted("talk.png"));
+    EXPECT_EQ(outcome.status, 0) << outcome.said;
+    // Nothing but the timeline in full screen: another picture than that of the window.
+    EXPECT_GT(std::filesystem::file_size(pathOf("talk.png")), 10'000u);
+    EXPECT_NE(
+        std::filesystem::file_size(pathOf("talk.png")), std::filesystem::file_size(pathOf("window.png")));
+    std::ofstream(pathOf("plain.planloom")) << "not a session";
+    const Ended plain = run("--present " + quoted("plain.planloom"));
+    EXPECT_EQ(plain.status, 2);
+    EXPECT_NE(plain.said.find("scenes are kept in sessions"), std::string::npos) << plain.said;
+    EXPECT_EQ(run("--present").status, 2);
+    EXPECT_NE(run("--help").said.find("--present SESSION"), std::string::npos);
+}
+
 TEST_F(Desktop, SaysThatAFileIsMissing)
 {
     for (const std::string &words : {"--session " + quoted("none.planloom"),

@@ -271,6 +271,8 @@ TEST(Layering, ViewsStandSideBySide)
             const bool allowed = shared.count(used) > 0
                 || (name == "widgets_compare" && compared.count(used) > 0)
                 || (name == "widgets_schedule" && (used == "widgets_compare" || used == "widgets_timeline"))
+                || ((name == "widgets_scenes" || name == "widgets_present") // scenes are of both canvases
+                    && (used == "widgets_dag" || used == "widgets_timeline" || used == "widgets_scenes"))
                 || (name == "widgets_status" && (used == "widgets_target" || used == "widgets_accuracy"));
             EXPECT_TRUE(allowed || !startsWith(used, "widgets_")) << name << " uses " << used;
         }

@@ -234,6 +234,9 @@ public:
     /// View state, kept in the session, not undone: write, then `viewChanged`.
     const std::map<std::string, std::string> &view() const { return m_view; }
     void setView(const std::string &name, const std::string &value);
+    /// Begins the session's file where there is none yet, though nothing was edited: what stands beside the
+    /// design is worth keeping.
+    void keep() { startFile(); }
     /// A picture of the present design's plan, small; kept with the step it shows.
     void setThumbnail(const QByteArray &png);
     /// Grows with every change of the design, by whatever: to tell later whether something is still of the

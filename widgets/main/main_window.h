@@ -301,6 +301,12 @@ private:
     bool showsPresentPlan()
         const; ///< The timeline shows the plan of the rows as they are, in a session that is kept.
     static QByteArray packedThumbnail(const QImage &whole);
+    // main_window_present.cpp: scenes, presenting them, talks out
+    void buildPresent();
+    void exportTalk();
+    void exportAnimation();
+    void withScenePlans(
+        const QString &path, const std::function<void(const std::map<StepId, PlanUpdateSnapshot> &)> &then);
     // main_window_go.cpp: palette and Go to Anything
     void buildLocator();
     LocatorSources locatorSources();

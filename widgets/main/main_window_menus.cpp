@@ -30,6 +30,7 @@ using Keys = QList<QKeySequence>;
 
 void MainWindow::buildMenus()
 {
+    buildPresent();
     buildFileMenu();
     buildEditMenu();
     buildViewMenu();
@@ -125,6 +126,7 @@ void MainWindow::buildFileMenu()
         hasModel);
     addOut(
         "file.exportCluster", tr("Cl&uster as JSON…"), Keys{}, [this] { exportCluster(); }, hasPlan);
+    addCommands(out, {QStringLiteral("file.exportTalk"), QStringLiteral("file.exportAnimation")});
     buildConfigCommands(out);
     addCommands(out, {QStringLiteral("rows.copyPlan")});
     addCommands(menu, {QStringLiteral("file.importConfig"), QStringLiteral("file.pasteConfig")});

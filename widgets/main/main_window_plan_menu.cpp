@@ -100,10 +100,10 @@ void MainWindow::buildSolveMenu()
         "solve.suggest", tr("S&uggestions…"), {}, [this] { showAdvice(AdviceDialog::SuggestionPage); },
         planned);
     add(
-        "solve.stop", tr("&Stop"), {QKeySequence(Qt::SHIFT | Qt::Key_F5)},
+        "solve.stop", tr("&Stop"), {QKeySequence(Qt::CTRL | Qt::Key_Period)},
         [this] { m_workspace.isSearching() ? m_workspace.settleSearch() : m_workspace.stopPlanning(); },
         [this] { return m_workspace.isPlanning(); }, "stop")
-        ->setToolTip(tr("Ends what is being solved; of a search, the best plan so far is kept (Shift+F5)"));
+        ->setToolTip(tr("Ends what is being solved; of a search, the best plan so far is kept (Ctrl+.)"));
     m_live = m_commands->add("solve.live", tr("&Live"), {QKeySequence(Qt::Key_F6)}, "live");
     m_live->setCheckable(true);
     m_live->setChecked(true);

@@ -20,22 +20,12 @@
 #include "widgets/exchange/data_export.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
+#include "widgets/present/talk_maker.h"
 #include "widgets/reports/report_pdf.h"
 
 namespace planloom {
 
 namespace {
-
-/// The plan as a report has it. For workers: it copies the plan.
-Report reportOf(const PlanUpdate &update, const std::string &name)
-{
-    ReportedPlan plan{.name = name};
-    plan.plan = *update.scene->plan;
-    plan.cluster = update.cluster;
-    plan.timeline = *update.scene->timeline;
-    plan.rows = update.table.table();
-    return {{std::move(plan)}, {}};
-}
 
 Result<void> writeReport(const Report &report, const QString &path)
 {
@@ -80,8 +70,9 @@ void MainWindow::exportReport()
     askFile(tr("Export a report of the plan"), tr("Web pages (*.html);;PDF (*.pdf)"),
         m_workspace.title() + QStringLiteral(".html"), true,
         [this, good, name = m_workspace.title().toStdString()](const QString &path) {
-            writeOnWorker(tr("Wrote %1").arg(path),
-                [good, name, path] { return writeReport(reportOf(*good, name), path); });
+            writeOnWorker(tr("Wrote %1").arg(path), [good, name, path] {
+                return writeReport({{reportedPlanOf(*good, name)}, {}}, path);
+            });
         });
 }
 

@@ -162,9 +162,9 @@ void MainWindow::buildViewMenu()
     buildColourMenu(menu->addMenu(tr("Colou&r By")));
     if (m_services.themes)
         buildThemeMenu(menu->addMenu(tr("T&heme")));
-    QAction *full = add("view.fullScreen", tr("F&ull Screen"), {QKeySequence(Qt::Key_F11)}, [] {});
-    full->setCheckable(true);
-    connect(full, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+    addCommands(menu,
+        {QStringLiteral("view.fullScreen"), QStringLiteral("view.present"), QStringLiteral("view.playScenes"),
+            QStringLiteral("view.makeScene")});
 }
 
 void MainWindow::buildColourMenu(QMenu *menu)

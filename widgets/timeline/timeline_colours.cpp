@@ -46,14 +46,6 @@ QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColou
 
 } // namespace
 
-QColor passColour(const Palette &palette, SegmentKind kind)
-{
-    const QColor colour = directionColour(palette, directionOf(kind));
-    return kind == SegmentKind::WeightGradient
-        ? mixed(colour, directionColour(palette, Direction::Optimizer), 0.5)
-        : colour;
-}
-
 QColor computeColour(
     const Palette &palette, const TimelineScene &scene, TimelineColouring colouring, std::size_t row)
 {

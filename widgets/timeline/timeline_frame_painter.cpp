@@ -1,5 +1,4 @@
 #include "engine/base/words.h"
-#include "engine/hardware/device_word.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/timeline/timeline_painter.h"
 
@@ -356,16 +355,6 @@ private:
         flag(at, toQString(formatSeconds(time * 1e-9)), m_palette.accent, at > m_canvas.right() - 90);
     }
 
-    /// Whether some backward pass makes gradients of weights on their own.
-    bool splitsBackward() const
-    {
-        const auto &devices = m_scene.plan->devices;
-        return std::any_of(devices.begin(), devices.end(), [](const DeviceProgram &program) {
-            return std::any_of(program.segments.begin(), program.segments.end(),
-                [](const Segment &segment) { return segment.kind == SegmentKind::WeightGradient; });
-        });
-    }
-
     void paintLegend()
     {
         const int height = m_picture.metrics.legend;
@@ -395,36 +384,8 @@ private:
     void paintEntries(const QRect &strip)
     {
         int left = m_legend.gap - 4;
-        if (m_picture.colouring == TimelineColouring::Direction) {
-            for (const Direction direction : {Direction::Forward, Direction::Backward, Direction::Optimizer})
-                swatch(strip, left, directionColour(m_palette, direction), nameOfDirection(direction));
-            if (splitsBackward())
-                swatch(strip, left, passColour(m_palette, SegmentKind::WeightGradient),
-                    translated("Gradients of weights"));
-        } else if (m_picture.colouring == TimelineColouring::Kind) {
-            for (const OperatorCategory category :
-                {OperatorCategory::Product, OperatorCategory::Attention, OperatorCategory::Normalization,
-                    OperatorCategory::Activation, OperatorCategory::Elementwise, OperatorCategory::Reduction,
-                    OperatorCategory::Movement, OperatorCategory::Loss, OperatorCategory::Optimizer})
-                swatch(strip, left, categoryColour(m_palette, category), nameOfCategory(category));
-        } else if (m_picture.colouring == TimelineColouring::MicroBatch) {
-            numbered(strip, left, translated("micro-batch"), m_scene.plan->microBatches,
-                [this](int i) { return microBatchColour(m_palette, i); });
-        } else if (m_picture.colouring == TimelineColouring::Stage) {
-            numbered(strip, left, translated("stage"), m_scene.plan->stageCount,
-                [this](int i) { return stageColour(m_palette, StageId{i}); });
-        } else if (m_picture.colouring == TimelineColouring::Device) {
-            numbered(strip, left, toQString(deviceWord(m_scene.cluster)),
-                static_cast<int>(m_scene.lanes.size()),
-                [this](int i) { return deviceColour(m_palette, DeviceId{i}); });
-        } else if (m_picture.colouring == TimelineColouring::Time) {
-            swatch(strip, left, heatColour(m_palette, 0), translated("short"));
-            swatch(strip, left, heatColour(m_palette, 1),
-                translated("longest: %1").arg(toQString(formatNanoseconds(m_scene.longestSpan))));
-        } else if (m_picture.colouring == TimelineColouring::DecidedBy) {
-            for (const DecidedBy decidedBy : {DecidedBy::Default, DecidedBy::Implied, DecidedBy::Row})
-                swatch(strip, left, decidedByColour(m_palette, decidedBy), nameOfDecidedBy(decidedBy));
-        }
+        for (const ColourWord &entry : legendOf(m_palette, m_scene, m_picture.colouring))
+            swatch(strip, left, entry.colour, entry.words);
         swatch(strip, left, {}, translated("Idle"));
         if (m_picture.outlines)
             paintOutlineSwatch(strip, left);
@@ -436,18 +397,6 @@ private:
             paintCommunicationLegend(strip, left);
         if (shows(&TimelineRow::memory))
             paintMemoryLegend(strip, left);
-    }
-
-    /// "stage 0", "1", "2" ... as far as there are different colours and room.
-    template<typename Colour>
-    void numbered(const QRect &strip, int &left, const QString &what, int count, const Colour &colourOf)
-    {
-        constexpr int kMostNumbers = 8; // then colours repeat
-        for (int i = 0; i < std::min(count, kMostNumbers); ++i)
-            swatch(strip, left, colourOf(i),
-                i == 0 ? QStringLiteral("%1 0").arg(what)
-                       : QString::number(i)
-                        + (i + 1 == kMostNumbers && count > kMostNumbers ? QStringLiteral(" …") : QString()));
     }
 
     /// A heading of a group of swatches.
