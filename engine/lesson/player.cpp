@@ -165,6 +165,10 @@ std::vector<std::string> whatIsMissing(
     const LessonTask &task, LessonFigures &figures, const std::stop_token &stop)
 {
     std::vector<std::string> missing;
+    const auto add = [&missing](std::string sentence) { // where there is no plan, all needs have one reason
+        if (std::find(missing.begin(), missing.end(), sentence) == missing.end())
+            missing.push_back(std::move(sentence));
+    };
     const FigureSource source = figures.source(stop);
     for (const LessonNeed &need : task.needs) {
         const auto holds = need.condition.holds(source);
@@ -173,13 +177,8 @@ std::vector<std::string> whatIsMissing(
         if (stop.stop_requested())
             return missing;
         // Of a figure that is not there, it is said which; of others, what the lesson has to say.
-        if (holds && need.otherwise) {
-            if (auto text = figures.textOf(*need.otherwise, stop)) {
-                missing.push_back(*std::move(text));
-                continue;
-            }
-        }
-        missing.push_back(asSentence(holds ? need.condition.whyNot(source) : holds.error().message));
+        auto text = holds && need.otherwise ? figures.textOf(*need.otherwise, stop) : Result<std::string>(Error{});
+        add(text ? *std::move(text) : asSentence(holds ? need.condition.whyNot(source) : holds.error().message));
     }
     return missing;
 }

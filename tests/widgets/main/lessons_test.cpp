@@ -47,7 +47,8 @@ idea: Two devices are faster than one.
 model: zoo:mlp?layers=3&hidden=256&batch=64
 cluster: dgx-a100
 devices: 2
-gallery: single
+rows:
+place all : devices 0
 ```
 
 The step takes {step}, see [bubble](glossary:bubble).
@@ -83,7 +84,7 @@ wrong: Look at the status bar.
 
 ```task
 goal: Give both devices work.
-- devices >= 2 | One device of two has nothing to do.
+- busy of device 1 > 0 ms | One device of two has nothing to do.
 - data parallel = 2
 ```
 
@@ -97,7 +98,7 @@ A mesh of two.
 
 ```solution
 say: First a name for the two devices.
-row: mesh dp=2
+replace: place -> mesh dp=2
 say: Then the batch is cut.
 row: split all : batch over dp
 ```
@@ -180,7 +181,7 @@ private Q_SLOTS:
         click(task, "hint");
         QVERIFY(pane()->plainText().contains(QStringLiteral("Think of the batch.")));
         QVERIFY(!pane()->plainText().contains(QStringLiteral("A mesh of two.")));
-        typeRow(*m_window, QStringLiteral("mesh dp=2"));
+        retypeRow(*m_window, QStringLiteral("place"), QStringLiteral("mesh dp=2"));
         typeRow(*m_window, QStringLiteral("split all : batch over dp"));
         QVERIFY2(isDone(), qPrintable(missing()));
         QCOMPARE(pane()->nextButton()->text(), QStringLiteral("&Finish"));
