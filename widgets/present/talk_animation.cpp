@@ -75,7 +75,12 @@ void TalkAnimation::cancel()
 /// Puts the next scene on the canvases.
 void TalkAnimation::setUp()
 {
-    if (m_next >= m_scenes.size() || m_stop.stop_requested())
+    if (m_stop.stop_requested()) {
+        m_room->hide();
+        Q_EMIT finished(Error{ErrorCode::Cancelled, "the animation was given up", {}, {}});
+        return;
+    }
+    if (m_next >= m_scenes.size())
         return write();
     const Scene &scene = m_scenes[m_next];
     const auto found = m_plans.find(scene.step);
