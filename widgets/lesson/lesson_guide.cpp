@@ -311,6 +311,8 @@ void LessonGuide::take(const LessonFindings &findings)
 
 void LessonGuide::pointAt(const StepTexts &texts)
 {
+    for (const LessonPoint &point : step().points)
+        m_stage->reveal(point);
     std::vector<LessonArrows::Target> targets;
     for (std::size_t i = 0; i < texts.points.size(); ++i) {
         targets.push_back(

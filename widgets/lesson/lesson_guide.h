@@ -37,6 +37,8 @@ public:
     virtual void show(const LessonShow &show) = 0;
     /// In the window's coordinates; nothing while it is out of sight.
     virtual std::optional<QRect> placeOf(const LessonPoint &point) const = 0;
+    /// Brings it into sight, as far as that changes nothing else.
+    virtual void reveal(const LessonPoint &point) = 0;
     virtual void openTerm(const QString &term) = 0;
     virtual void remember(const QString &lesson, const LessonMark &mark) = 0;
 };

@@ -19,7 +19,7 @@ namespace planloom {
 
 namespace {
 
-constexpr int kLetters = 46; ///< In a line of the pane.
+constexpr int kLetters = 50; ///< In a line of the pane.
 constexpr int kLeastLetters = 34;
 constexpr QSize kLargestPicture{4096, 4096};
 

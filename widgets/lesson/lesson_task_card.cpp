@@ -1,7 +1,7 @@
 #include "widgets/lesson/lesson_task_card.h"
 
 #include <QtGui/QPixmap>
-#include <QtWidgets/QHBoxLayout>
+#include <QtWidgets/QGridLayout>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QVBoxLayout>
@@ -22,13 +22,15 @@ LessonTaskCard::LessonTaskCard(QWidget *parent)
     m_goal = addLabel("goal");
     m_picture = new QLabel(this);
     m_picture->setObjectName(QStringLiteral("goalPicture"));
+    m_picture->setScaledContents(true); // as wide as the pane: it is a step, whatever its length
+    m_picture->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     m_picture->setToolTip(tr("A plan that does it. Yours may be another one."));
     m_picture->setAccessibleName(tr("Timeline of a plan that does it"));
     column->addWidget(m_picture);
     m_state = addLabel("missing");
     m_hints = addLabel("hints");
     m_said = addLabel("said");
-    auto *row = new QHBoxLayout;
+    auto *buttons = new QGridLayout; // the pane may be narrow
     m_hint = new QPushButton(tr("&Hint"), this);
     m_show = new QPushButton(tr("Show &Me"), this);
     m_again = new QPushButton(tr("Begin &Again"), this);
@@ -37,10 +39,10 @@ LessonTaskCard::LessonTaskCard(QWidget *parent)
     m_again->setObjectName(QStringLiteral("beginAgain"));
     m_show->setToolTip(tr("Makes the next move towards a solution. Undo takes it back."));
     m_again->setToolTip(tr("The design becomes what this step began with. Undo takes that back."));
-    for (QPushButton *button : {m_hint, m_show, m_again})
-        row->addWidget(button);
-    row->addStretch(1);
-    column->addLayout(row);
+    buttons->addWidget(m_hint, 0, 0);
+    buttons->addWidget(m_show, 0, 1);
+    buttons->addWidget(m_again, 1, 0, 1, 2, Qt::AlignLeft);
+    column->addLayout(buttons);
     connect(m_hint, &QPushButton::clicked, this, [this] {
         ++m_shownHints;
         showHints();

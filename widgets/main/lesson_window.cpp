@@ -1,6 +1,7 @@
 #include "widgets/main/lesson_window.h"
 
 #include <QtCore/QFileInfo>
+#include <QtCore/QRegularExpression>
 #include <QtWidgets/QDockWidget>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QMenuBar>
@@ -66,6 +67,15 @@ bool holds(const QMenu *menu, const QAction *action)
 }
 
 } // namespace
+
+QString LessonWindow::commandOfColour(const std::string &colour)
+{
+    static const QRegularExpression kBetween(QStringLiteral("[ -]"));
+    QString id = QStringLiteral("view.colour");
+    for (const QString &word : toQString(colour).split(kBetween))
+        id += word.left(1).toUpper() + word.mid(1).toLower();
+    return id;
+}
 
 std::optional<LessonMark> lessonMark(const Settings &settings, const QString &lesson)
 {
@@ -200,17 +210,16 @@ void LessonWindow::show(const LessonShow &show)
         m_window->docks().reveal(toQString(show.dock), false);
     }
     if (!show.colour.empty()) {
-        QString id = QStringLiteral("view.colour");
-        for (const QString &word : toQString(show.colour).split(QRegularExpression(QStringLiteral("[ -]"))))
-            id += word.left(1).toUpper() + word.mid(1).toLower();
-        m_window->trigger(id);
+        m_window->trigger(commandOfColour(show.colour));
     }
     const ModelSnapshot &model = m_window->workspace().model();
     if (!show.select.empty() && model) {
         if (const auto selector = parseSelector(show.select))
             m_window->selection().select(model->index->select(*selector));
     }
-    if (!show.moment.empty())
+    if (show.moment.empty())
+        Q_EMIT m_window->timeline()->timeCleared(); // that of a step before
+    else
         showMoment(show.moment);
 }
 
@@ -326,21 +335,36 @@ std::optional<QRect> LessonWindow::placeOfBlock(const LessonPoint &point) const
     return std::nullopt;
 }
 
-std::optional<QRect> LessonWindow::placeOfRow(const std::string &text) const
+int LessonWindow::listRowOf(const std::string &text) const
 {
     const TablePanel *table = m_window->constraints();
     const auto &lines = m_window->workspace().table().lines();
     for (std::size_t line = 0; line < lines.size(); ++line) {
-        if (!lines[line]->row || lines[line]->text.find(text) == std::string::npos)
-            continue;
-        const int row = table->list()->rowOfSource(table->rows()->rowOfLine(static_cast<int>(line)));
-        if (row < 0 || !table->grid()->isVisible())
-            return seen(table, table->rect());
-        const QRect first = table->grid()->visualRect(table->list()->index(row, 0));
-        const QRect all(0, first.top(), table->grid()->viewport()->width(), first.height());
-        return seen(table->grid()->viewport(), all);
+        if (lines[line]->row && lines[line]->text.find(text) != std::string::npos)
+            return table->list()->rowOfSource(table->rows()->rowOfLine(static_cast<int>(line)));
     }
-    return std::nullopt;
+    return -1;
+}
+
+void LessonWindow::reveal(const LessonPoint &point)
+{
+    const int row = point.kind == PlaceKind::Row ? listRowOf(point.what) : -1;
+    const TablePanel *table = m_window->constraints();
+    if (row >= 0)
+        table->grid()->scrollTo(table->list()->index(row, 0), QAbstractItemView::PositionAtCenter);
+}
+
+std::optional<QRect> LessonWindow::placeOfRow(const std::string &text) const
+{
+    const TablePanel *table = m_window->constraints();
+    const int row = listRowOf(text);
+    if (row < 0)
+        return std::nullopt;
+    if (!table->grid()->isVisible())
+        return seen(table, table->rect()); // as text
+    const QRect first = table->grid()->visualRect(table->list()->index(row, 0));
+    const QRect all(0, first.top(), table->grid()->viewport()->width(), first.height());
+    return seen(table->grid()->viewport(), all);
 }
 
 /// Its button, or the menu that holds it.

@@ -35,11 +35,15 @@ public:
     /// Where sessions of lessons are kept; empty for none.
     QString folder() const;
 
+    /// Of a colouring as lessons call it: "micro-batch".
+    static QString commandOfColour(const std::string &colour);
+
     void enter(QWidget *pane) override;
     void arrange() override;
     void leave(QWidget *pane) override;
     void show(const LessonShow &show) override;
     std::optional<QRect> placeOf(const LessonPoint &point) const override;
+    void reveal(const LessonPoint &point) override;
     void openTerm(const QString &term) override;
     void remember(const QString &lesson, const LessonMark &mark) override;
 
@@ -49,6 +53,8 @@ private:
     std::optional<QRect> placeOfLane(std::int32_t device) const;
     std::optional<QRect> placeOfBlock(const LessonPoint &point) const;
     std::optional<QRect> placeOfRow(const std::string &text) const;
+    /// The list's row of the first row of the table that holds the text; -1 if none does.
+    int listRowOf(const std::string &text) const;
     std::optional<QRect> placeOfCommand(const QString &id) const;
     std::optional<QRect> seen(const QWidget *widget, const QRect &rect) const;
     void showCanvases(const std::string &canvas);

@@ -82,7 +82,7 @@ QVariant MemoryKindsModel::headerData(int section, Qt::Orientation orientation, 
     case Share:
         return tr("Share");
     default:
-        return tr("At the peak");
+        return tr("At peak");
     }
 }
 

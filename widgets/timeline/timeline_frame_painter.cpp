@@ -119,8 +119,15 @@ private:
         if (row.pinned)
             paintPin(QPointF(right - 4, title.center().y()));
         m_painter.setFont(m_small);
+        // A strip of memory that is too thin for words of its own has them here, where they matter.
+        const bool isThin = row.memory > 0 && !fitsLabel(row.memory);
+        const bool isFull = isThin && isTooFull(row, device);
+        if (isFull)
+            m_painter.setPen(m_palette.error);
         m_painter.drawText(title.translated(0, sizes.line), Qt::AlignLeft | Qt::AlignVCenter,
-            QFontMetrics(m_small).elidedText(figuresOf(row, device), Qt::ElideRight, title.width()));
+            QFontMetrics(m_small).elidedText(isFull ? translated("too much memory") : figuresOf(row, device),
+                Qt::ElideRight, title.width()));
+        m_painter.setPen(m_palette.textMuted);
         paintTrackNames(row, left, right);
         if (isInConflict(row))
             paintConflict(row, y);
@@ -128,7 +135,7 @@ private:
         m_painter.drawLine(0, y + row.height - 1, sizes.header, y + row.height - 1);
         if (device >= m_scene.timeline->memory.size())
             return;
-        if (row.memory == 0)
+        if (row.memory == 0 || isThin)
             return;
         const Bytes peak = m_scene.timeline->memory[device].peak;
         const auto cap = static_cast<std::int64_t>(m_scene.deviceModel(row.devices.front()).memory.value);

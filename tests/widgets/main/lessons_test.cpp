@@ -8,9 +8,7 @@
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QPushButton>
-#include <QtWidgets/QScrollArea>
 
-#include "engine/lesson/player.h"
 #include "tests/qt_test.h"
 #include "tests/widgets/main/lesson_hands.h"
 #include "widgets/common/qt_text.h"
@@ -24,10 +22,7 @@
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/settings.h"
-#include "widgets/main/start_page.h"
-#include "widgets/run/run_panel.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -285,46 +280,6 @@ private Q_SLOTS:
         QVERIFY(guide()->isSettled());
     }
 
-    void bundled_data()
-    {
-        QTest::addColumn<int>("index");
-        for (std::size_t i = 0; i < bundledLessons().size(); ++i)
-            QTest::addRow("%s", bundledLessons()[i].name.c_str()) << static_cast<int>(i);
-    }
-
-    /// Every lesson of the program is worked through: a card is clicked, questions are answered wrong and
-    /// right, and each task is done by hand; only then are its sentences of success seen.
-    void bundled()
-    {
-        QFETCH(int, index);
-        const Lesson &lesson = bundledLessons()[static_cast<std::size_t>(index)];
-        const auto cards = m_window->findChildren<LessonCard *>();
-        QCOMPARE(static_cast<std::size_t>(cards.size()), bundledLessons().size());
-        m_window->findChild<StartPage *>()->ensureWidgetVisible(cards[index]);
-        QTest::mouseClick(cards[index], Qt::LeftButton);
-        for (std::size_t i = 0; i < lesson.steps.size(); ++i) {
-            QTRY_VERIFY_WITH_TIMEOUT(
-                guide()->isSettled() && guide()->progress().step == static_cast<int>(i), kLong);
-            const QString text = pane()->plainText();
-            QVERIFY2(!text.contains(QLatin1Char('[')) && !text.contains(QLatin1Char('{')), qPrintable(text));
-            QVERIFY2(!text.contains(QStringLiteral("Here it is otherwise")), qPrintable(text));
-            for (LessonQuestionBox *question : pane()->questions())
-                answer(question);
-            if (const auto &task = lesson.steps[i].task) {
-                QVERIFY2(QTest::qWaitFor([&] { return !pane()->task()->missing().isEmpty(); }, kLong),
-                    qPrintable(text));
-                for (const LessonDeed &deed : task->solution)
-                    doByHand(*m_window, deed);
-                if (asksForRun(*task))
-                    run();
-                QVERIFY2(isDone(), qPrintable(missing()));
-            }
-            QTest::mouseClick(pane()->nextButton(), Qt::LeftButton);
-        }
-        QVERIFY(!guide()->isOn());
-        QVERIFY(lessonMark(*m_settings, toQString(lesson.name))->finished);
-    }
-
 private:
     void makeWindow()
     {
@@ -353,47 +308,6 @@ private:
     static QString reply(QWidget *question)
     {
         return question->findChild<QLabel *>(QStringLiteral("reply"))->text();
-    }
-
-    /// Tries all answers: each has a reply, and at least one is right.
-    static void answer(LessonQuestionBox *question)
-    {
-        bool right = false;
-        const auto answers =
-            question->findChildren<QAbstractButton *>(QRegularExpression(QStringLiteral("^answer")));
-        for (QAbstractButton *button : answers) {
-            QTest::mouseClick(button, Qt::LeftButton, {}, QPoint(8, button->height() / 2));
-            QVERIFY(!reply(question).isEmpty());
-            right = right || question->isRight();
-        }
-        if (auto *number = question->findChild<QLineEdit *>(QStringLiteral("number"))) {
-            QTest::keyClicks(number, QStringLiteral("-1"));
-            QTest::keyClick(number, Qt::Key_Return);
-            QVERIFY(!question->isRight());
-            number->clear();
-            QTest::keyClicks(number, toQString(toString(*question->texts().answer)));
-            QTest::keyClick(number, Qt::Key_Return);
-            right = question->isRight();
-        }
-        QVERIFY2(right, qPrintable(question->accessibleName()));
-    }
-
-    static bool asksForRun(const LessonTask &task)
-    {
-        return std::any_of(task.needs.begin(), task.needs.end(), [](const LessonNeed &need) {
-            const std::vector<FigureName> figures = need.condition.figures();
-            return std::any_of(figures.begin(), figures.end(),
-                [](const FigureName &name) { return name.figure == Figure::Run || name.figure == Figure::Measured; });
-        });
-    }
-
-    void run()
-    {
-        const auto &workspace = m_window->workspace();
-        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isPlanning() && workspace.latest()->grade == PlanGrade::Verified, kLong);
-        QTRY_VERIFY_WITH_TIMEOUT(m_window->run()->runAction()->isEnabled(), kLong);
-        QVERIFY(m_window->trigger(QStringLiteral("run.run")));
-        QTRY_VERIFY_WITH_TIMEOUT(!workspace.runs().empty() && workspace.runs().back().state == "done", 3 * kLong);
     }
 
     bool isDone() const
