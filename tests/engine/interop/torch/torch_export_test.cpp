@@ -82,6 +82,34 @@ TEST_F(TorchExportCli, RunsEveryInstructionOnceAndInOrder)
     }
 }
 
+TEST_F(TorchExportCli, RefusesBadStartsByNameBeforeTraining)
+{
+    if (!hasPython())
+        GTEST_SKIP() << "there is no python3 to run exported programs with (apt-get install python3)";
+    exportPlan(kGpt, "--devices 2 --gallery tensor-parallel");
+    fs::create_directories(m_folder / "scratch");
+    EXPECT_EQ(run("python3 -B '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch/bad_starts.py' "
+                  + path("out") + " " + path("scratch")),
+        0)
+        << m_said;
+    for (const char *const group : {"processes", "machines", "values", "places", "disks", "stalls"})
+        EXPECT_NE(m_said.find(std::string(group) + " refused"), std::string::npos) << m_said;
+}
+
+TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
+{
+    exportPlan(kGpt, "--devices 1 --gallery single");
+    ASSERT_EQ(run("rm -r " + path("out")), 0);
+    // Files of more than 4 KiB cannot be written: to a program the same as a disk that is full.
+    EXPECT_EQ(run("trap '' XFSZ; ulimit -f 8; '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' export "
+                  + path("plan.json") + " --format torch --out " + path("out")),
+        1)
+        << m_said;
+    EXPECT_NE(m_said.find("out"), std::string::npos) << m_said;
+    EXPECT_FALSE(fs::exists(m_folder / "out"));
+    EXPECT_FALSE(fs::exists(m_folder / "out.part"));
+}
+
 TEST_F(TorchExportCli, SharesOneProgramAmongRanksThatDifferInNumbersAlone)
 {
     exportPlan(kGpt, "--devices 4 --gallery 3d:dp=1,tp=2,pp=2 --micro-batches 2");
