@@ -334,7 +334,7 @@ Result<void> checkFolder(const fs::path &folder)
         const std::string name = entry.path().filename().string();
         ours = ours || name == "plan.json";
         static const std::set<std::string> kOurs{"plan.json", "programs", "runtime", "reference", "train.py",
-            "check.py", "dataset.py", "README.md", "train.sbatch", "constants.safetensors",
+            "check.py", "checkpoints.py", "dataset.py", "README.md", "train.sbatch", "constants.safetensors",
             "weights.safetensors", "__pycache__"};
         if (!kOurs.contains(name))
             foreign = name;
