@@ -14,6 +14,7 @@ import torch  # noqa: E402
 
 import dataset as user  # noqa: E402
 from runtime import checkpoints, preflight, spans  # noqa: E402
+from runtime.compiled import compile_blocks  # noqa: E402
 from runtime.data import Beginnings, Drawn, Samples  # noqa: E402
 from runtime.groups import Processes, rank_of_environment  # noqa: E402
 from runtime.queues import Stalled  # noqa: E402
@@ -39,9 +40,14 @@ def options():
     parser.add_argument("--log-file", metavar="FILE", help="JSON lines, as Planloom reads them: steps with loss, seconds and learning rate")
     parser.add_argument("--spans", action="store_true", help="tell there when each instruction of the last step ran")
     parser.add_argument("--profile", metavar="FOLDER", help="trace the steps behind the first with torch.profiler, a file of each rank")
+    parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND",
+                        help="each block of the schedule under torch.compile (default: inductor)")
     parser.add_argument("--dump", metavar="FILE", help="loss, gradients of the last step and weights behind it, as safetensors")
     parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS", help="that any communication may take")
-    return parser.parse_args()
+    chosen = parser.parse_args()
+    if chosen.compile and chosen.spans:
+        parser.error("--spans follows the lines of programs, which compiled ones have none of: --profile traces them")
+    return chosen
 
 
 def main():
@@ -93,13 +99,16 @@ def train(chosen, events):
     schedule = schedule_of(chosen.rate_schedule, start + chosen.steps) if chosen.rate_schedule else None
     run = Run(FOLDER, processes, beginnings, batches, seed, chosen.learning_rate, schedule)
     run.step_number = start
+    if chosen.compile:
+        compile_blocks(run, chosen.compile)
     processes.watch = Watch(lambda words: events.fail("cancelled", words), chosen.deadline)
     processes.watch.program = run.program.__file__
     events.open()
     events.send("hello", devices=plan["world"], steps=chosen.steps)
+    events.send("ready", peak_bytes=run.peak_bytes())
     if chosen.resume:
         events.send("resumed", step=start, path=chosen.resume)
-    losses, step_seconds = [], []
+    losses, step_seconds, path = [], [], ""
     with spans.profiled(chosen.profile, run, chosen.steps) as end_of_step:
         for number in range(chosen.steps):
             last = number + 1 == chosen.steps
@@ -122,7 +131,8 @@ def train(chosen, events):
         made = dump(run, loss)
         if processes.rank == 0:
             write(chosen.dump, made)
-    events.send("done", ok=True, steps=len(losses), losses=losses, step_seconds=step_seconds, first_step=start)
+    events.send("done", ok=True, steps=len(losses), losses=losses, step_seconds=step_seconds, first_step=start, checkpoint=path,
+                peak_bytes=run.peak_bytes())
     processes.close()
 
 

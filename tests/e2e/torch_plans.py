@@ -89,6 +89,7 @@ def main():
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--torchrun", action="store_true")
+    parser.add_argument("--compile", metavar="BACKEND", help="each block under torch.compile, such as inductor; with --torchrun")
     parser.add_argument("--keep", help="folder to work in, which stays")
     parser.add_argument("--tolerance", type=float, default=1e-4)
     chosen = parser.parse_args()
@@ -109,7 +110,7 @@ def main():
                 print(f"{words:70} {problem}: {why}", flush=True)
                 continue
             jobs.append({"words": words, "devices": devices, "folder": os.path.join(folder, "torch"), "steps": chosen.steps,
-                         "seed": 7, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
+                         "seed": 7, "compile": chosen.compile, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
     here = os.path.dirname(os.path.abspath(__file__))
     groups = sorted({job["devices"] for job in jobs}) if chosen.torchrun else [None]
     for processes in groups:

@@ -158,6 +158,12 @@ class Run:
         total = self.processes.total(self.loss)
         return total / self.plan["cuts"] if self.plan["whole_batches"] else total
 
+    def peak_bytes(self):
+        """Of each rank: on GPUs what was allocated at most, on CPUs, which nobody counts, what is planned."""
+        if self.device.type == "cuda":
+            return self.processes.gather(torch.cuda.max_memory_allocated(self.device))
+        return [self.plan["peak_bytes"][place_of(self.plan, rank)[1]] for rank in range(self.plan["world"])]
+
     def settled(self):
         """The weights and states by name, once all of them are there."""
         return {name: value.newest() if isinstance(value, Versions) else wait(value) for name, value in vars(self.weights).items()}

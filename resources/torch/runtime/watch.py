@@ -18,6 +18,7 @@ class Watch:
         self.program = None  # the file that is running
         self.waits = ""  # for what the program waits
         self.launched = collections.deque()  # on GPUs: (event, words, when)
+        self.starter = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
         self.main = threading.main_thread().ident
         self.reader, writer = os.pipe()
         os.set_blocking(writer, False)
@@ -45,6 +46,8 @@ class Watch:
     def _late(self):
         while True:
             time.sleep(1)
+            if self.starter not in (None, os.getppid()):
+                self._end("torchrun, which started it, is gone", 1)
             while self.launched and self.launched[0][0].query():
                 self.launched.popleft()
             if self.launched and time.monotonic() - self.launched[0][2] > self.deadline:
