@@ -25,7 +25,8 @@ Result<int> runWithTorch(const Arguments &arguments, RunRequest &request)
     TRY_VOID(requireTorchRun(request));
     const std::string python = arguments.text("python", pythonOnPath());
     if (python.empty())
-        return Error{ErrorCode::NotFound, "there is no python3 on PATH", "name one with --python", "--python"};
+        return Error{
+            ErrorCode::NotFound, "there is no python3 on PATH", "name one with --python", "--python"};
     TorchRunOptions options;
     options.signals = true;
     TRY(options.probe, probeTorch(python));
@@ -43,8 +44,9 @@ Result<int> runWithTorch(const Arguments &arguments, RunRequest &request)
             std::cout << line << std::endl;
         return events || quiet ? bool(std::cout) : showEvent(line, before);
     }));
-    const double fastest =
-        outcome.stepSeconds.empty() ? 0 : *std::min_element(outcome.stepSeconds.begin(), outcome.stepSeconds.end());
+    const double fastest = outcome.stepSeconds.empty()
+        ? 0
+        : *std::min_element(outcome.stepSeconds.begin(), outcome.stepSeconds.end());
     std::int64_t peak = 0;
     json peaks = json::array();
     for (const Bytes bytes : outcome.peak) {
@@ -57,8 +59,9 @@ Result<int> runWithTorch(const Arguments &arguments, RunRequest &request)
     if (quiet) {
         json object{{"steps", outcome.losses.size()}, {"losses", outcome.losses}, {"step_seconds", fastest},
             {"peak_bytes", peak}, {"device_peak_bytes", peaks}, {"devices", outcome.peak.size()},
-            {"micro_batches", request.plan.microBatches}, {"backend", "torch"}, {"torch", options.probe.torch},
-            {"first_step", outcome.firstStep}, {"checkpoint", outcome.checkpoint}};
+            {"micro_batches", request.plan.microBatches}, {"backend", "torch"},
+            {"torch", options.probe.torch}, {"first_step", outcome.firstStep},
+            {"checkpoint", outcome.checkpoint}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
             object["check"] = checkJson(*outcome.check, request.plan);

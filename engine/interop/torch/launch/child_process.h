@@ -11,9 +11,9 @@
 
 namespace planloom {
 
-/// A program that runs beside this one, whose output is read through pipes. It has a process group of its own,
-/// so that a terminal's Ctrl-C comes to this process alone, and nothing on its standard input. One that still
-/// runs when this goes is killed. Of one thread at a time.
+/// A program that runs beside this one, whose output is read through pipes. It has a process group of its
+/// own, so that a terminal's Ctrl-C comes to this process alone, and nothing on its standard input. One that
+/// still runs when this goes is killed. Of one thread at a time.
 class ChildProcess
 {
 public:

@@ -1,7 +1,5 @@
 #include "engine/interop/torch/launch/torch_probe.h"
 
-#include "engine/base/text.h"
-#include "engine/base/words.h"
 #include "engine/interop/torch/launch/child_process.h"
 
 #include <nlohmann/json.hpp>
@@ -59,15 +57,15 @@ Error noPython(const std::string &python, const std::string &why)
 bool readUntilEnd(ChildProcess &child, std::string &output, std::string &errors, double seconds)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    std::array<pollfd, 2> waits{
-        pollfd{child.output(), POLLIN, 0}, pollfd{child.errors(), POLLIN, 0}};
+    std::array<pollfd, 2> waits{pollfd{child.output(), POLLIN, 0}, pollfd{child.errors(), POLLIN, 0}};
     while (waits[0].fd >= 0 || waits[1].fd >= 0) {
         if (std::chrono::steady_clock::now() >= end)
             return false;
         ::poll(waits.data(), waits.size(), 200);
         for (std::size_t i = 0; i < waits.size(); ++i) {
             std::array<char, 4096> chunk{};
-            const ssize_t count = waits[i].revents != 0 ? ::read(waits[i].fd, chunk.data(), chunk.size()) : -1;
+            const ssize_t count =
+                waits[i].revents != 0 ? ::read(waits[i].fd, chunk.data(), chunk.size()) : -1;
             if (count > 0)
                 (i == 0 ? output : errors).append(chunk.data(), static_cast<std::size_t>(count));
             else if (count == 0)
@@ -109,7 +107,8 @@ Result<TorchProbe> torchProbeIn(std::string_view text, const std::string &python
 {
     const std::size_t mark = text.rfind("PLANLOOM {");
     if (mark == std::string_view::npos)
-        return noPython(python, text.empty() ? "it said nothing" : "it said " + std::string(text.substr(0, 80)));
+        return noPython(
+            python, text.empty() ? "it said nothing" : "it said " + std::string(text.substr(0, 80)));
     const json found = json::parse(text.substr(mark + 9), nullptr, false);
     if (!found.is_object())
         return noPython(python, "what it said is cut off");
@@ -143,14 +142,15 @@ Result<TorchProbe> probeTorch(const std::string &python, double seconds)
     return torchProbeIn(output.empty() ? errors : output, python);
 }
 
-Result<TorchPlace> placeOf(const TorchProbe &probe, std::int32_t processes)
+Result<TorchPlace> torchPlaceOf(const TorchProbe &probe, std::int32_t processes)
 {
     const auto no = [&](const std::string &why, const std::string &advice) {
         return Error{ErrorCode::NotSupported, why, advice, probe.python};
     };
     const std::string install = probe.python + " -m pip install --upgrade torch";
     if (probe.torch.empty())
-        return no("this Python " + probe.pythonVersion + " has no PyTorch that works (" + probe.whyNoTorch + ")",
+        return no(
+            "Python " + probe.pythonVersion + " here has no PyTorch that works (" + probe.whyNoTorch + ")",
             install + ", or name another one with --python");
     if (isOlder(probe.torch))
         return no("this is PyTorch " + probe.torch + ", and exported plans need 2.6 or newer", install);
@@ -164,7 +164,8 @@ Result<TorchPlace> placeOf(const TorchProbe &probe, std::int32_t processes)
         return TorchPlace{false, probe.whyNoGpus};
     if (probe.gpus < processes)
         return TorchPlace{false,
-            "there are " + std::to_string(probe.gpus) + " GPUs for " + counted(processes, "process")};
+            "there are " + std::to_string(probe.gpus) + " GPUs for " + std::to_string(processes)
+                + " processes"};
     return TorchPlace{false, "this PyTorch has no NCCL"};
 }
 

@@ -37,6 +37,6 @@ struct TorchPlace {
     std::string whyNot{};
 };
 /// @return NotSupported saying why this Python runs no plan, and what would help
-Result<TorchPlace> placeOf(const TorchProbe &probe, std::int32_t processes);
+Result<TorchPlace> torchPlaceOf(const TorchProbe &probe, std::int32_t processes);
 
 } // namespace planloom

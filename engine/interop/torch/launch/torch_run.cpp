@@ -44,7 +44,8 @@ public:
         std::error_code code;
         std::string pattern = (fs::temp_directory_path(code) / "planloom-torch-XXXXXX").string();
         if (code || ::mkdtemp(pattern.data()) == nullptr)
-            return Error{ErrorCode::Io, std::string("a temporary folder cannot be made: ") + std::strerror(errno),
+            return Error{ErrorCode::Io,
+                std::string("a temporary folder cannot be made: ") + std::strerror(errno),
                 "set TMPDIR to a folder with room", pattern};
         return ScratchFolder(pattern);
     }
@@ -94,11 +95,14 @@ std::vector<std::string> wordsOf(
 {
     const RunOptions &options = request.options;
     const TrainingRun &training = options.training;
-    std::vector<std::string> words{python, "-u", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-        std::to_string(world), (scratch / "plan/train.py").string(), "--log-file", "/dev/stdout", "--steps",
-        std::to_string(options.steps), options.randomWeights ? "--random-weights" : "--seed",
-        std::to_string(options.seed), "--data", training.batches == BatchSource::Drawn ? "synthetic" : "same"};
-    const auto add = [&](const char *name, const std::string &value) { words.insert(words.end(), {name, value}); };
+    std::vector<std::string> words{python, "-u", "-m", "torch.distributed.run", "--standalone",
+        "--nproc-per-node", std::to_string(world), (scratch / "plan/train.py").string(), "--log-file",
+        "/dev/stdout", "--steps", std::to_string(options.steps),
+        options.randomWeights ? "--random-weights" : "--seed", std::to_string(options.seed), "--data",
+        training.batches == BatchSource::Drawn ? "synthetic" : "same"};
+    const auto add = [&](const char *name, const std::string &value) {
+        words.insert(words.end(), {name, value});
+    };
     if (training.learningRate) {
         std::array<char, 32> text{};
         std::snprintf(text.data(), text.size(), "%.17g", *training.learningRate);
@@ -158,7 +162,7 @@ private:
 class TorchRun
 {
 public:
-    TorchRun(ChildProcess child, const EventSink &sink, bool signals)
+    TorchRun(ChildProcess child, const EventSink &sink, const SignalReader &signals)
         : m_child(std::move(child))
         , m_sink(sink)
         , m_signals(signals)
@@ -177,7 +181,8 @@ public:
             for (const std::string &line : m_output.read())
                 hear(line);
             for (const std::string &line : m_errors.read())
-                m_said = (m_said + line + "\n").substr(std::max(m_said.size() + line.size() + 1, kKeptErrors) - kKeptErrors);
+                m_said = (m_said + line + "\n")
+                             .substr(std::max(m_said.size() + line.size() + 1, kKeptErrors) - kKeptErrors);
             signalfd_siginfo info{};
             if (waits[2].revents != 0 && ::read(m_signals.descriptor(), &info, sizeof info) == sizeof info)
                 cancel(info.ssi_signo == SIGINT ? "interrupted" : "terminated");
@@ -204,7 +209,8 @@ private:
     void hear(const std::string &line)
     {
         Json heard = Json::parse(line, nullptr, false);
-        const bool isEvent = heard.is_object() && heard.contains("v") && heard.contains("t") && runEventIn(heard);
+        const bool isEvent =
+            heard.is_object() && heard.contains("v") && heard.contains("t") && runEventIn(heard);
         if (!isEvent) {
             Json warning = event("warn");
             warning["text"] = line;
@@ -243,7 +249,8 @@ private:
             return m_done;
         // Ranks that are ended, or left alone, because of another one say so, too.
         for (const ErrorCode passedBy : {ErrorCode::Cancelled, ErrorCode::Internal})
-            if (std::any_of(m_told.begin(), m_told.end(), [&](const Error &error) { return error.code != passedBy; }))
+            if (std::any_of(
+                    m_told.begin(), m_told.end(), [&](const Error &error) { return error.code != passedBy; }))
                 std::erase_if(m_told, [&](const Error &error) { return error.code == passedBy; });
         if (!m_told.empty())
             return m_told.front();
@@ -255,13 +262,15 @@ private:
                 last = line;
             begin = end + 1;
         }
-        return Error{ErrorCode::Internal, "PyTorch's run ended with status " + std::to_string(status)
-                + (last.empty() ? std::string{} : ": " + last), {}, "torchrun"};
+        return Error{ErrorCode::Internal,
+            "PyTorch's run ended with status " + std::to_string(status)
+                + (last.empty() ? std::string{} : ": " + last),
+            {}, "torchrun"};
     }
 
     ChildProcess m_child;
     const EventSink &m_sink;
-    SignalReader m_signals;
+    const SignalReader &m_signals;
     PipeLines m_output;
     PipeLines m_errors;
     std::string m_said{}; ///< The last of what was said on standard error.
@@ -289,8 +298,8 @@ Result<RunOutcome> outcomeIn(const fs::path &dump, const SuperviseOutcome &told)
     return outcome;
 }
 
-/// Of loss, gradients and weights. Where they are further apart than a few steps of the number format, a second
-/// run of the reference, moved by one unit in the last place, says what rounding explains.
+/// Of loss, gradients and weights. Where they are further apart than a few steps of the number format, a
+/// second run of the reference, moved by one unit in the last place, says what rounding explains.
 Result<CheckReport> compared(const RunRequest &request, const RunOutcome &got, const std::stop_token &stop)
 {
     RunOptions options = request.options;
@@ -355,18 +364,21 @@ Result<void> requireTorchRun(const RunRequest &request)
     return {};
 }
 
-Result<SuperviseOutcome> runOnTorch(const RunRequest &request, const TorchRunOptions &options,
-    const EventSink &sink, std::stop_token stop)
+Result<SuperviseOutcome> runOnTorch(
+    const RunRequest &request, const TorchRunOptions &options, const EventSink &sink, std::stop_token stop)
 {
+    const SignalReader signals(options.signals);
     TRY_VOID(requireTorchRun(request));
     TRY(const bool weights, hasWeights(request));
-    TRY(const auto made, exportTorch(request.plan, {.weights = weights && request.options.training.resume.empty()}));
-    TRY(const auto place, placeOf(options.probe, made.world));
+    TRY(const auto made,
+        exportTorch(request.plan, {.weights = weights && request.options.training.resume.empty()}));
+    TRY(const auto place, torchPlaceOf(options.probe, made.world));
     TRY(const auto scratch, ScratchFolder::make());
     TRY_VOID(writeTorchFolder(made, scratch / "plan"));
-    TRY(auto child, ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world),
-                        {place.onGpus ? "PLANLOOM_DEVICE=cuda" : "PLANLOOM_DEVICE=cpu"}));
-    TorchRun run(std::move(child), sink, options.signals);
+    TRY(auto child,
+        ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world),
+            {place.onGpus ? "PLANLOOM_DEVICE=cuda" : "PLANLOOM_DEVICE=cpu"}));
+    TorchRun run(std::move(child), sink, signals);
     if (!place.onGpus) {
         Json warning = event("warn");
         warning["text"] = "runs on CPUs: " + place.whyNot;

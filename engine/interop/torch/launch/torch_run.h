@@ -20,13 +20,14 @@ struct TorchRunOptions {
 /// That PyTorch can do what `request` asks for. @return NotSupported, InvalidInput naming what it can't
 Result<void> requireTorchRun(const RunRequest &request);
 
-/// Runs `request` as exported PyTorch code (torch_export.h), in a temporary folder, by torchrun: one process for
-/// each device of each scale unit, on the GPUs that the Python sees if there is one for each, else on CPUs.
-/// Reports the events that other backends report (event_json.h), as far as PyTorch tells them: "hello", "ready",
-/// "resumed", "step", "checkpoint", "live" (of the last step), "warn", "check", "error", "done"; "alive" once a
-/// second.
+/// Runs `request` as exported PyTorch code (torch_export.h), in a temporary folder, by torchrun: one process
+/// for each device of each scale unit, on the GPUs that the Python sees if there is one for each, else on
+/// CPUs. Reports the events that other backends report (event_json.h), as far as PyTorch tells them: "hello",
+/// "ready", "resumed", "step", "checkpoint", "live" (of the last step), "warn", "check", "error", "done";
+/// "alive" once a second.
 ///
-/// - With a reference, loss, gradients and weights are compared with those of Planloom's own runner of it, with
+/// - With a reference, loss, gradients and weights are compared with those of Planloom's own runner of it,
+/// with
 ///   what one unit in the last place of inputs and weights moves as allowance.
 /// - What users' code prints is a warning. Errors are those that a rank tells, with the rank in `where`; else
 ///   what was said last.
