@@ -26,7 +26,8 @@ def run_on(train, folder, plan, processes, job):
     from runtime.step import Run
 
     constants = os.path.join(folder, "constants.safetensors")
-    beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, None, job["seed"])
+    weights = os.path.join(folder, "weights.safetensors")
+    beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, weights if os.path.exists(weights) else None, job["seed"])
     run = Run(folder, processes, beginnings, Drawn(plan, job["seed"]), job["seed"])
     if job.get("compile"):
         from runtime.compiled import compile_blocks

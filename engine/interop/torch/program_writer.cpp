@@ -8,27 +8,6 @@
 
 namespace planloom {
 
-namespace {
-
-bool isName(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-/// True if Python code uses a variable of one letter, or word, `name`.
-bool usesName(std::string_view code, std::string_view name)
-{
-    for (std::size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
-        const bool begins = at == 0 || !isName(code[at - 1]);
-        const char after = at + name.size() < code.size() ? code[at + name.size()] : ' ';
-        if (begins && (after == '.' || !isName(after)))
-            return true;
-    }
-    return false;
-}
-
-} // namespace
-
 ProgramWriter::ProgramWriter(const ProgramContext &context, std::int32_t device)
     : m_context(context)
     , m_plan(context.plan)

@@ -3,11 +3,11 @@ graphs that are compiled: everything else of a block is in one of them."""
 
 import torch
 
-from . import buffers, operators, queues
-
 
 def compile_blocks(run, backend):
     """Each function of the rank's program that is a block of its schedule."""
+    from . import buffers, operators, queues
+
     never = torch.compiler.disable
     for name, method in vars(queues.Queue).items():
         if callable(method) and not name.startswith("__"):

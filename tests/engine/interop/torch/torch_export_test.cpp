@@ -82,6 +82,19 @@ TEST_F(TorchExportCli, RunsEveryInstructionOnceAndInOrder)
     }
 }
 
+TEST_F(TorchExportCli, WritesWhatPyflakesHasNothingToSayOf)
+{
+    if (run("pyflakes3 --version") != 0)
+        GTEST_SKIP() << "there is no pyflakes (apt-get install python3-pyflakes)";
+    for (const char *const plan :
+        {"--devices 4 --gallery zero3 --micro-batches 2", "--devices 4 --gallery context-parallel",
+            "--devices 4 --gallery 3d:dp=1,tp=2,pp=2 --micro-batches 4"}) {
+        exportPlan(kGpt, plan);
+        EXPECT_EQ(run("pyflakes3 " + path("out")), 0) << m_said;
+    }
+    EXPECT_EQ(run("pyflakes3 '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch'"), 0) << m_said;
+}
+
 TEST_F(TorchExportCli, RefusesBadStartsByNameBeforeTraining)
 {
     if (!hasPython())
@@ -108,6 +121,21 @@ TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
     EXPECT_NE(m_said.find("out"), std::string::npos) << m_said;
     EXPECT_FALSE(fs::exists(m_folder / "out"));
     EXPECT_FALSE(fs::exists(m_folder / "out.part"));
+}
+
+TEST_F(TorchExportCli, LeavesNoMarkInPrograms)
+{
+    // Both devices of a bias whose gradient one of them adds up, over rows that differ.
+    exportPlan("'zoo:unet3d?batch=2&levels=2&width=4&volume=16'", "--devices 2 --gallery spatial");
+    std::size_t programs = 0;
+    for (const auto &entry : fs::directory_iterator(m_folder / "out" / "programs")) {
+        std::ifstream file(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        for (const char mark : {'\1', '\2', '\3'})
+            EXPECT_EQ(text.find(mark), std::string::npos) << entry.path();
+        ++programs;
+    }
+    EXPECT_GT(programs, 1U);
 }
 
 TEST_F(TorchExportCli, SharesOneProgramAmongRanksThatDifferInNumbersAlone)
