@@ -38,6 +38,7 @@ def options():
     parser.add_argument("--checkpoint-every", type=int, default=0, metavar="STEPS")
     parser.add_argument("--resume", metavar="CHECKPOINT", help="go on from a checkpoint, of this plan or another one of the model")
     parser.add_argument("--log-file", metavar="FILE", help="JSON lines, as Planloom reads them: steps with loss, seconds and learning rate")
+    parser.add_argument("--tensorboard", metavar="FOLDER", help="loss, seconds and learning rate of each step, where tensorboard is installed")
     parser.add_argument("--spans", action="store_true", help="tell there when each instruction of the last step ran")
     parser.add_argument("--profile", metavar="FOLDER", help="trace the steps behind the first with torch.profiler, a file of each rank")
     parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND",
@@ -95,6 +96,7 @@ def train(chosen, events):
     start = 0
     if chosen.resume:
         start = checkpoints.read(chosen.resume, plan, beginnings)
+    board = spans.board(chosen.tensorboard, rank_of_environment())
     processes = Processes(plan, chosen.deadline)
     schedule = schedule_of(chosen.rate_schedule, start + chosen.steps) if chosen.rate_schedule else None
     run = Run(FOLDER, processes, beginnings, batches, seed, chosen.learning_rate, schedule)
@@ -121,6 +123,8 @@ def train(chosen, events):
             step_seconds.append(time.perf_counter() - begin)
             end_of_step()
             events.send("step", n=number, loss=loss, seconds=step_seconds[-1], learning_rate=rate)
+            for name, value in (("loss", loss), ("seconds", step_seconds[-1]), ("learning_rate", rate)) if board else ():
+                board.add_scalar(name, value, run.step_number)
             if processes.rank == 0 and chosen.log_file != "/dev/stdout":
                 print(f"step {run.step_number}: loss {loss:.7g}, {step_seconds[-1] * 1e3:.1f} ms", flush=True)
             if chosen.checkpoint and (last or (chosen.checkpoint_every and (number + 1) % chosen.checkpoint_every == 0)):
@@ -133,6 +137,8 @@ def train(chosen, events):
             write(chosen.dump, made)
     events.send("done", ok=True, steps=len(losses), losses=losses, step_seconds=step_seconds, first_step=start, checkpoint=path,
                 peak_bytes=run.peak_bytes())
+    if board:
+        board.close()
     processes.close()
 
 

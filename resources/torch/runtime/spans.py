@@ -9,6 +9,8 @@ import time
 
 import torch
 
+from .preflight import Refused
+
 
 class Events:
     """Lines of JSON: {"v": 1, "t": type, ...}. Rank 0 writes them."""
@@ -41,6 +43,17 @@ class Events:
             except OSError:
                 return
         self.send("error", code=code, message=message, advice="", where=where)
+
+
+def board(folder, rank):
+    """What TensorBoard shows, written by rank 0; None where nothing is asked for."""
+    if not folder:
+        return None
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise Refused(f"--tensorboard needs the package tensorboard: pip install tensorboard ({error})") from error
+    return SummaryWriter(folder) if rank == 0 else None
 
 
 @contextlib.contextmanager

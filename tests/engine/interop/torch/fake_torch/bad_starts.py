@@ -101,6 +101,7 @@ def machines():
     dist.others["nccl"] = True
     expect(refusal("--random-weights", "1", LOCAL_WORLD_SIZE="4"), "4 processes were started on this machine, which has 2 GPUs")
     torch.cuda.is_available = lambda: False
+    expect(refusal("--random-weights", "1", "--tensorboard", os.path.join(SCRATCH, "board")), "pip install tensorboard")
     torch.__version__ = "2.5.1+cpu"
     expect(refusal("--random-weights", "1"), "this is PyTorch 2.5.1", "2.6 or newer")
     torch.__version__ = "2.6.0"
