@@ -122,6 +122,8 @@ void ProgramWriter::schedule()
 Result<void> ProgramWriter::instruction(const Instruction &instruction)
 {
     scopeComment(instruction);
+    m_behind =
+        isCommunication(instruction.kind) ? m_context.rows.behind(instruction, m_device) : std::string{};
     switch (instruction.kind) {
     case InstructionKind::Load:
         return load(instruction);
@@ -232,9 +234,11 @@ std::string ProgramWriter::target(const Instruction &instruction, std::int32_t o
 void ProgramWriter::write(
     const std::string &target, const std::string &value, std::int32_t output, bool comments)
 {
-    const std::string comment = comments && output >= 0 ? layoutOf(output) : std::string{};
+    std::string comment = comments && output >= 0 ? layoutOf(output) : std::string{};
+    if (!m_behind.empty())
+        comment += (comment.empty() ? "" : "; ") + std::exchange(m_behind, {});
     if (target.empty())
-        m_text += pythonLines(value, {});
+        m_text += pythonLines(value, comment);
     else if (output >= 0 && info(output).persistent && !memory(output).arriving)
         m_text += pythonLines(target + ".copy_(" + value + ")", comment);
     else

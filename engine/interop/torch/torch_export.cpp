@@ -196,6 +196,12 @@ std::set<std::string> unitQueues(const DeviceProgram &program)
     return queues;
 }
 
+/// Text within a docstring.
+std::string docText(const std::string &text)
+{
+    return replaced(text, {{"\\", "\\\\"}, {"\"\"\"", "'''"}});
+}
+
 /// The head of a module that has `text`: it imports what that uses.
 std::string importsOf(const std::string &text)
 {
@@ -250,7 +256,8 @@ void dropIdleNames(ProgramText &text)
 /// Programs of `plan` below `folder`, and plan.json.
 Result<json> addPrograms(TorchExport &made, const ExecutionPlan &plan, const std::string &folder)
 {
-    const ProgramContext context{plan, analyseDimensions(*plan.graph), unevenCollectives(plan)};
+    const ProgramContext context{
+        plan, analyseDimensions(*plan.graph), unevenCollectives(plan), PlanRows(plan)};
     ModuleFolder modules;
     std::vector<ProgramText> texts;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
@@ -267,7 +274,11 @@ Result<json> addPrograms(TorchExport &made, const ExecutionPlan &plan, const std
         const std::string name = moduleName(plan.devices[first], taken);
         const std::string words = "\"\"\"What " + devicesWords(module, plan)
             + (module.devices.size() == 1 ? " runs of " : " run of ") + plan.graph->name
-            + ".\n\nWritten by Planloom; README.md says how to read it.\n\"\"\"\n\n";
+            + ".\n\nWritten by Planloom; README.md says how to read it.\n"
+            + (context.rows.list().empty()
+                    ? ""
+                    : "Communication follows from these rows:\n\n" + docText(context.rows.list()))
+            + "\"\"\"\n\n";
         ProgramText text{module.text, texts[first].lines};
         dropIdleNames(text);
         const std::string before = words + importsOf(text.module);

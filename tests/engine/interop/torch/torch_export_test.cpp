@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sys/wait.h>
 
 namespace planloom {
@@ -121,6 +122,27 @@ TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
     EXPECT_NE(m_said.find("out"), std::string::npos) << m_said;
     EXPECT_FALSE(fs::exists(m_folder / "out"));
     EXPECT_FALSE(fs::exists(m_folder / "out.part"));
+}
+
+TEST_F(TorchExportCli, NamesTheRowThatCommunicationFollowsFrom)
+{
+    exportPlan(kGpt, "--devices 8 --gallery 3d:dp=2,tp=2,pp=2 --micro-batches 2");
+    std::ifstream file(m_folder / "out" / "programs" / "stage0.py");
+    std::map<std::string, std::string> numbers; // of rows, by their text
+    std::string embeds;
+    std::string sends;
+    for (std::string line, before; std::getline(file, line); before = line) {
+        if (const std::size_t at = line.find("  ", 4);
+            line.starts_with("   ") && at != std::string::npos && at < 6)
+            numbers[line.substr(at + 2)] = line.substr(3, at - 3);
+        const bool isBefore = before.find("    # [") == 0;
+        if (line.find("wte = run.tensor.all_reduce_(") != std::string::npos)
+            embeds = isBefore ? before : line;
+        if (line.find("run.pipeline.send(") != std::string::npos)
+            sends = line;
+    }
+    EXPECT_TRUE(embeds.ends_with("; row " + numbers["split name:wte : in0.0 over tp"])) << embeds;
+    EXPECT_NE(sends.find("  # row"), std::string::npos) << sends;
 }
 
 TEST_F(TorchExportCli, LeavesNoMarkInPrograms)

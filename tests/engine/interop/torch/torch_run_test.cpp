@@ -1,5 +1,5 @@
-// planloom-cli run --backend torch: what is made of what an interpreter and torchrun say. The interpreter is a
-// script here that says it; with a torch, tests/e2e/torch_plans.py --run does the same.
+// planloom-cli run --backend torch: what is made of what an interpreter and torchrun say. The interpreter is
+// a script here that says it; with a torch, tests/e2e/torch_plans.py --run does the same.
 
 #include "engine/interop/torch/launch/torch_probe.h"
 
@@ -31,7 +31,8 @@ protected:
     {
         m_folder = fs::path(testing::TempDir()) / ("planloom torch run " + std::to_string(getpid()));
         fs::create_directories(m_folder / "tmp");
-        ASSERT_EQ(run("solve 'zoo:mlp?batch=8&layers=2&hidden=8&input=4&classes=4' --devices 2 --gallery data-parallel "
+        ASSERT_EQ(run("solve 'zoo:mlp?batch=8&layers=2&hidden=8&input=4&classes=4' --devices 2 --gallery "
+                      "data-parallel "
                       "--allow-copies --out "
                       + path("plan.json")),
             0)
@@ -41,7 +42,10 @@ protected:
 
     int run(const std::string &words)
     {
-        FILE *pipe = popen(("TMPDIR=" + path("tmp") + " '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>&1").c_str(), "r");
+        FILE *pipe =
+            popen(("TMPDIR=" + path("tmp") + " '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' " + words + " 2>&1")
+                      .c_str(),
+                "r");
         m_said.clear();
         std::array<char, 4096> chunk{};
         while (const std::size_t n = fread(chunk.data(), 1, chunk.size(), pipe))
@@ -55,10 +59,12 @@ protected:
     int runBy(const std::string &probe, const std::string &torchrun, const std::string &more = {})
     {
         const fs::path script = m_folder / "python";
-        std::ofstream(script) << "#!/bin/bash\nif [ \"$1\" = -c ]; then\n" << probe << "\nelse\nshift 6\n"
+        std::ofstream(script) << "#!/bin/bash\nif [ \"$1\" = -c ]; then\n"
+                              << probe << "\nelse\nshift 6\n"
                               << torchrun << "\nfi\n";
         fs::permissions(script, fs::perms::owner_all);
-        return run("run " + path("plan.json") + " --backend torch --random-weights 7 --python " + path("python") + " " + more);
+        return run("run " + path("plan.json") + " --backend torch --random-weights 7 --python "
+            + path("python") + " " + more);
     }
     void expectSaid(const std::string &words) { EXPECT_NE(m_said.find(words), std::string::npos) << m_said; }
     bool leftNothing() const { return fs::is_empty(m_folder / "tmp"); }
@@ -90,12 +96,15 @@ echo '{"v": 1, "t": "done", "losses": [1.5, 1.25], "step_seconds": [0.25, 0.125]
 
 TEST_F(TorchRunCli, StartsTorchrunWithWhatIsAskedFor)
 {
-    runBy(kGood, "echo \"words: $@\" >&2; echo \"Error: $PLANLOOM_DEVICE $(ls \"$(dirname \"$1\")\" | tr '\\n' ' ') $*\" >&2; exit 1",
+    runBy(kGood,
+        "echo \"words: $@\" >&2; echo \"Error: $PLANLOOM_DEVICE $(ls \"$(dirname \"$1\")\" | tr '\\n' ' ') "
+        "$*\" >&2; exit 1",
         "--steps 3 --data synthetic --rate-schedule constant:warmup=2 --checkpoint " + path("kept"));
     expectSaid("Error: cpu");
     expectSaid("plan.json");
     expectSaid("programs");
-    expectSaid("--steps 3 --random-weights 7 --data synthetic --rate-schedule constant:warmup=2 --checkpoint");
+    expectSaid(
+        "--steps 3 --random-weights 7 --data synthetic --rate-schedule constant:warmup=2 --checkpoint");
 }
 
 TEST_F(TorchRunCli, TellsTheRankThatFailedFirst)
@@ -117,7 +126,9 @@ exit 1)";
 TEST_F(TorchRunCli, EndsAllWhenInterrupted)
 {
     const auto begin = std::chrono::steady_clock::now();
-    runBy(kGood, "echo '{\"v\": 1, \"t\": \"hello\"}'; trap 'echo ended > \"$0.ended\"; exit 1' TERM; kill -INT $PPID; sleep 60 & wait");
+    runBy(kGood,
+        "echo '{\"v\": 1, \"t\": \"hello\"}'; trap 'echo ended > \"$0.ended\"; exit 1' TERM; kill -INT "
+        "$PPID; sleep 60 & wait");
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
     expectSaid("interrupted");
     EXPECT_TRUE(fs::exists(m_folder / "python.ended"));
@@ -126,16 +137,25 @@ TEST_F(TorchRunCli, EndsAllWhenInterrupted)
 
 TEST_F(TorchRunCli, SaysWhyAPythonDoesNotDo)
 {
-    EXPECT_EQ(runBy(R"(echo 'PLANLOOM {"python": "3.11.2", "no_torch": "ModuleNotFoundError: No module named torch"}')", ""), 2);
+    EXPECT_EQ(
+        runBy(
+            R"(echo 'PLANLOOM {"python": "3.11.2", "no_torch": "ModuleNotFoundError: No module named torch"}')",
+            ""),
+        2);
     expectSaid("here has no PyTorch that works (ModuleNotFoundError");
     expectSaid("-m pip install");
-    EXPECT_EQ(runBy(R"(echo 'PLANLOOM {"python": "3.9.2", "torch": "2.5.1+cpu", "distributed": true, "gloo": true}')", ""), 2);
+    EXPECT_EQ(
+        runBy(
+            R"(echo 'PLANLOOM {"python": "3.9.2", "torch": "2.5.1+cpu", "distributed": true, "gloo": true}')",
+            ""),
+        2);
     expectSaid("this is PyTorch 2.5.1+cpu, and exported plans need 2.6 or newer");
     EXPECT_EQ(runBy(R"(echo 'PLANLOOM {"python": "3.9.2", "torch": "2.6.0", "distributed": false}')", ""), 2);
     expectSaid("without torch.distributed");
     EXPECT_EQ(runBy("echo hello", ""), 2);
     expectSaid("no Python that answers");
-    EXPECT_EQ(run("run " + path("plan.json") + " --backend torch --random-weights 7 --python /nowhere/python"), 2);
+    EXPECT_EQ(
+        run("run " + path("plan.json") + " --backend torch --random-weights 7 --python /nowhere/python"), 2);
     expectSaid("cannot be started");
     EXPECT_EQ(run("run " + path("plan.json") + " --backend torch --python " + path("python")), 2);
     expectSaid("--random-weights SEED draws them");
@@ -146,7 +166,8 @@ TEST_F(TorchRunCli, SaysWhyAPythonDoesNotDo)
 TEST(TorchProbe, RunsOnGpusWhereThereIsOneForEachProcess)
 {
     const auto probe = torchProbeIn(
-        R"(noise PLANLOOM {"python": "3.12.1", "torch": "2.8.0+cu128", "distributed": true, "gloo": true, "nccl": true, "gpus": 4})", "python3");
+        R"(noise PLANLOOM {"python": "3.12.1", "torch": "2.8.0+cu128", "distributed": true, "gloo": true, "nccl": true, "gpus": 4})",
+        "python3");
     ASSERT_TRUE(probe);
     EXPECT_EQ(probe->gpus, 4);
     EXPECT_TRUE(torchPlaceOf(*probe, 4)->onGpus);
