@@ -18,7 +18,7 @@ buildPackages=(
     libyaml-cpp-dev # partition constraints of autodist
     qt6-base-dev qt6-svg-dev qt6-qpa-plugins fonts-dejavu-core # the window
 )
-testPackages=(libgtest-dev)
+testPackages=(libgtest-dev python3-pyflakes)
 
 say() { printf '%s\n' "$*"; }
 

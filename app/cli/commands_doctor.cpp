@@ -4,6 +4,7 @@
 #include "engine/base/nearest_name.h"
 #include "engine/cuda/backend/cuda_plugin.h"
 #include "engine/cuda/nccl/nccl_functions.h"
+#include "engine/interop/torch/launch/torch_probe.h"
 #include "engine/kernels/products/onednn_version.h"
 #include "engine/runtime/machine/doctor.h"
 #include "engine/terminal/exit_status.h"
@@ -40,24 +41,8 @@ std::string ifExecutable(const fs::path &path)
     return isFile && ::access(path.c_str(), X_OK) == 0 ? path.string() : std::string{};
 }
 
-/// The interpreter of the virtual environment that is active, else the first on PATH.
-std::string pythonPath()
-{
-    if (const std::string environment = variable("VIRTUAL_ENV"); !environment.empty())
-        if (const std::string path = ifExecutable(fs::path(environment) / "bin/python3"); !path.empty())
-            return path;
-    std::string folders = variable("PATH");
-    while (!folders.empty()) {
-        const std::size_t end = std::min(folders.find(':'), folders.size());
-        if (const std::string path = ifExecutable(fs::path(folders.substr(0, end)) / "python3");
-            end > 0 && !path.empty())
-            return path;
-        folders.erase(0, end + 1);
-    }
-    return {};
-}
-
-/// Its version, by the package's metadata: importing torch takes seconds. Empty without it.
+/// The version of an interpreter's torch, by the package's metadata: importing torch takes seconds. Empty
+/// without it.
 std::string torchVersion(const std::string &python)
 {
     std::string quoted = "'";
@@ -98,7 +83,7 @@ InstallationFacts factsOfThisMachine()
         if (const auto opened = openCudaPlugin(); !opened)
             facts.pluginProblem = opened.error().message;
     facts.oldestNccl = std::to_string(kOldestNccl / 10000) + "." + std::to_string(kOldestNccl / 100 % 100);
-    facts.python = pythonPath();
+    facts.python = pythonOnPath();
     facts.torch = facts.python.empty() ? std::string{} : torchVersion(facts.python);
     facts.probe = probeMachine();
     return facts;

@@ -1,5 +1,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/model.h"
+#include "app/cli/run_report.h"
+#include "app/cli/run_torch.h"
 #include "app/cli/without_effect.h"
 
 #include "engine/base/files.h"
@@ -32,54 +34,6 @@ namespace {
 
 using nlohmann::json;
 
-/// What a plan is held against.
-std::string referenceText(const ExecutionPlan &plan)
-{
-    return plan.precisions.empty() ? "the unpartitioned model"
-                                   : "the unpartitioned model in the same number formats";
-}
-
-/// The verdict, and what it rests on.
-std::string verdictText(const CheckReport &report)
-{
-    const auto number = [](const char *format, double value) {
-        std::array<char, 64> text{};
-        std::snprintf(text.data(), text.size(), format, value);
-        return std::string(text.data());
-    };
-    std::string text = report.ok ? "equal" : "DIFFERENT";
-    text += " (worst: " + report.worstTensor + number(", %.2g", report.worstError);
-    if (report.inDouble || !report.ok)
-        text += number(" where rounding alone explains %.2g", report.allowed);
-    if (report.inDouble)
-        text += number("; in double precision %.2g", *report.inDouble);
-    return text + ")";
-}
-
-/// Shows people where a run is. @param before  steps done before it, noted here
-bool showEvent(const std::string &line, std::int64_t &before)
-{
-    const RunEvent event = readRunEvent(line);
-    const std::string &type = event.type;
-    const auto step = static_cast<long long>(event.step);
-    // A forward pass alone has no loss, and a loss that is no number is none in JSON.
-    if (type == "step" && !std::isnan(event.loss))
-        std::fprintf(
-            stderr, "step %lld: loss %.7g, %.1f ms\n", before + step + 1, event.loss, event.seconds * 1e3);
-    else if (type == "step")
-        std::fprintf(stderr, "step %lld: %.1f ms\n", before + step + 1, event.seconds * 1e3);
-    else if (type == "checkpoint")
-        std::fprintf(stderr, "checkpoint of step %lld: %s\n", step, event.path.c_str());
-    else if (type == "resumed") {
-        before = event.step;
-        std::fprintf(stderr, "goes on behind step %lld of %s\n", step, event.path.c_str());
-    } else if (type == "finishing")
-        std::fprintf(stderr, "ends behind this step; Ctrl-C again ends it now\n");
-    else if (type == "warn" || type == "stalled")
-        std::fprintf(stderr, "%s: %s\n", type.c_str(), event.text.c_str());
-    return true;
-}
-
 /// What the options say of training.
 Result<TrainingRun> trainingOf(const Arguments &arguments)
 {
@@ -106,7 +60,9 @@ Result<int> runRun(const Arguments &arguments)
     const std::string backend = arguments.text("backend", "cpu");
     RunRequest request;
     request.backend = backend;
-    TRY_VOID(devicesOfBackend(backend)); // that there is none of this name is said first
+    const bool onTorch = backend == "torch";
+    if (!onTorch)
+        TRY_VOID(devicesOfBackend(backend)); // that there is none of this name is said first
     TRY(const auto steps, arguments.integer("steps", 1, 1, 1'000'000));
     TRY(const auto seed, arguments.integer("seed", 1, 0, INT64_MAX));
     TRY(const auto ranks, arguments.integer("ranks", 1, 1, 4096));
@@ -141,6 +97,8 @@ Result<int> runRun(const Arguments &arguments)
         TRY(const auto solved, planOf(wanted));
         request.plan = *solved->execution;
     }
+    if (onTorch)
+        return runWithTorch(arguments, request);
     TRY_VOID(openBackend(request, !arguments.has("prepare")));
     if (arguments.has("ranks") && request.ranks != ranks)
         return Error{ErrorCode::InvalidInput,
@@ -211,12 +169,7 @@ Result<int> runRun(const Arguments &arguments)
             {"checkpoint", outcome.checkpoint}};
         object["loss"] = outcome.losses.empty() ? json(nullptr) : json(outcome.losses.back());
         if (outcome.check)
-            object["check"] = {{"ok", outcome.check->ok}, {"reference", referenceText(request.plan)},
-                {"worst",
-                    {{"tensor", outcome.check->worstTensor}, {"error", outcome.check->worstError},
-                        {"allowed", outcome.check->allowed}}},
-                {"in_double", outcome.check->inDouble ? json(*outcome.check->inDouble) : json(nullptr)},
-                {"first_difference", outcome.check->firstDifference}};
+            object["check"] = checkJson(*outcome.check, request.plan);
         std::cout << object.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
         return ok ? 0 : 1;
     }

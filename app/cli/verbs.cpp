@@ -239,9 +239,14 @@ VerbSpec runVerb()
 {
     return {"run", "MODEL|PLAN", "executes on GPUs, or on emulated devices of the CPU or of one GPU",
         joined({planOptions(),
-            {{"backend", "cpu|cuda|cuda-emulated",
+            {{"backend", "cpu|cuda|cuda-emulated|torch",
                  "what executes: cpu (the default); cuda: each device on a GPU of this machine, in a process "
-                 "of its own; or cuda-emulated: all devices on one GPU"},
+                 "of its own; cuda-emulated: all devices on one GPU; or torch: as exported PyTorch code, "
+                 "started by torchrun"},
+                {"python", "PATH",
+                    "torch: the Python that has it (default: python3 of the environment or PATH)"},
+                {"events", "",
+                    "torch: print what the run tells, spans too, as lines of JSON as planloom-exec does"},
                 {"steps", "K", "training steps (default: 1)"},
                 {"inputs", "PATH",
                     "an .npz with in.<name> members, or a folder of <name>.npy (default: drawn)"},

@@ -119,6 +119,11 @@ std::vector<Rule> rulesOfVerbs()
                 return a.text("backend", "cpu") != "cpu" || (a.has("ranks") && a.text("ranks") != "1");
             },
             "only devices on the CPU in one process share what they compute alike", "leave it out"},
+        {{"run"}, {"python", "events"},
+            [](const Arguments &a) { return a.text("backend", "cpu") != "torch"; },
+            "only PyTorch's run has it", "add --backend torch"},
+        {{"run"}, {"json"}, [](const Arguments &a) { return a.has("events"); },
+            "events are lines of JSON already", "leave one of them out"},
         {{"run"}, {"dump", "json"}, [](const Arguments &a) { return a.has("prepare"); },
             "--prepare runs nothing", "leave one of them out"},
         {{"trace"}, {"cluster"}, [](const Arguments &a) { return without(a, "plan"); },

@@ -1,5 +1,7 @@
 #include "engine/base/background_disposal.h"
 
+#include "engine/base/hold_signals.h"
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -17,8 +19,9 @@ class Disposer
 {
 public:
     Disposer()
-        : m_thread([this] { run(); })
     {
+        const HoldSignals held;
+        m_thread = std::thread([this] { run(); });
     }
     ~Disposer()
     {

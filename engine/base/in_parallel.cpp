@@ -1,6 +1,7 @@
 #include "engine/base/in_parallel.h"
 
 #include "engine/base/give_way.h"
+#include "engine/base/hold_signals.h"
 
 #include <algorithm>
 #include <atomic>
@@ -77,6 +78,7 @@ private:
     Helpers()
     {
         const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads) - 1;
+        const HoldSignals held;
         for (unsigned i = 0; i < count; ++i)
             m_threads.emplace_back([this](const std::stop_token &stop) { help(stop); });
     }

@@ -1,10 +1,13 @@
 """Exported plans in PyTorch against Planloom's own runner: loss, every gradient, and weights after some steps.
 
     python3 tests/e2e/torch_plans.py --cli build/tests/bin/planloom-cli --python VENV/bin/python [--only WORD] [--torchrun]
+        [--exported] [--tables N]
 
+--exported takes models that this PyTorch exports (torch_models.py), --tables N random tables of each model (torch_tables.py).
 Needs a Python with torch and numpy (`python3 -m venv VENV; VENV/bin/pip install torch numpy`), which no build does. Plans run on
 threads of one process each; with --torchrun in one start of torchrun for each number of processes, by gloo. Prints a line for
-each plan, and a summary; --most N stops behind N plans. Weights are compared under SGD: Adam's first steps turn gradients that
+each plan, and a summary by model; --most N stops behind N plans, --seconds S behind so many seconds. What differs is held against
+the unpartitioned model in double precision, where rounding cannot be what sets them apart. Weights are compared under SGD: Adam's first steps turn gradients that
 are zero but for rounding into steps of full length.
 """
 
@@ -16,6 +19,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+
+from torch_tables import draw_table
 
 MODELS = {
     "gpt": "zoo:gpt?layers=4&hidden=32&heads=4&vocab=96&seq=16&batch=8",
@@ -59,19 +65,41 @@ def words_of(model, devices, gallery, more):
     return f"{model:12} {devices} {gallery} {' '.join(more)}".strip()
 
 
+def plans(model):
+    for devices, gallery, more in PLANS:
+        yield devices, ["--gallery", gallery], more, words_of(model, devices, gallery, more)
+
+
+def tables(chosen, work, model):
+    """Random tables of which plans can be made."""
+    made = tried = 0
+    while made < chosen.tables and tried < 20 * chosen.tables and time.time() < chosen.end:
+        tried += 1
+        devices, rows = draw_table(f"{chosen.seed} {model} {tried}")
+        path = os.path.join(work, f"{model}-{tried}.txt")
+        with open(path, "w") as file:
+            file.write("\n".join(rows) + "\n")
+        if run([chosen.cli, "solve", MODELS[model], "--devices", str(devices), "--table", path, "--no-search", "--allow-copies"]).returncode:
+            continue
+        made += 1
+        yield devices, ["--table", path, "--no-search"], [], f"{model:12} {devices} table {tried}: {'; '.join(rows[1:])}"[:110]
+
+
 def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, **options)
 
 
-def prepare(cli, folder, model, devices, gallery, more, steps, seed):
+def prepare(cli, folder, model, devices, how, more, steps, seed):
     """A plan, its export, and what the runner makes of it. @return what went wrong, and where"""
     plan = os.path.join(folder, "plan.json")
     options = more if "--optimizer" in more else [*more, "--optimizer", "sgd", "--learning-rate", "0.1"]
-    solved = run([cli, "solve", MODELS[model], "--devices", str(devices), "--gallery", gallery, "--allow-copies",
-                  *options, "--out", plan])
+    solved = run([cli, "solve", MODELS[model], "--devices", str(devices), *how, "--allow-copies", *options, "--out", plan])
     if not os.path.exists(plan):
         return "no plan", (solved.stderr.strip().splitlines() or ["?"])[-1]
-    exported = run([cli, "export", plan, "--format", "torch", "--out", os.path.join(folder, "torch")])
+    if "--table" in how and run([cli, "verify", plan]).returncode != 0:
+        return "not proven", plan
+    weights = [] if MODELS[model].startswith("zoo:") else ["--weights"]
+    exported = run([cli, "export", plan, "--format", "torch", "--out", os.path.join(folder, "torch"), *weights])
     if exported.returncode != 0:
         return "refused", exported.stderr.strip().splitlines()[0]
     ran = run([cli, "run", plan, "--steps", str(steps), "--random-weights", str(seed), "--dump", os.path.join(folder, "dump")])
@@ -85,36 +113,45 @@ def main():
     parser.add_argument("--cli", required=True)
     parser.add_argument("--python", required=True)
     parser.add_argument("--only", default="*", help="pattern of the plans' lines")
-    parser.add_argument("--model", action="append", choices=list(MODELS), help="may be repeated; default: all")
+    parser.add_argument("--model", action="append", help="may be repeated; default: all")
+    parser.add_argument("--exported", action="store_true", help="models that this PyTorch exports")
+    parser.add_argument("--tables", type=int, default=0, metavar="N", help="random tables of each model, in place of the gallery's plans")
+    parser.add_argument("--seed", type=int, default=1, help="of the tables")
+    parser.add_argument("--seconds", type=float, default=1e9, help="no plan is begun behind so many")
     parser.add_argument("--most", type=int, default=10**9)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--torchrun", action="store_true")
+    parser.add_argument("--compile", metavar="BACKEND", help="each block under torch.compile, such as inductor; with --torchrun")
     parser.add_argument("--keep", help="folder to work in, which stays")
     parser.add_argument("--tolerance", type=float, default=1e-4)
     chosen = parser.parse_args()
     work = chosen.keep or tempfile.mkdtemp(prefix="torch_plans")
     os.makedirs(work, exist_ok=True)
+    chosen.end = time.time() + chosen.seconds
+    if chosen.exported:
+        MODELS.clear()
+        run([chosen.python, os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch_models.py"), work])
+        MODELS.update({name.partition(".")[0]: os.path.join(work, name) for name in sorted(os.listdir(work)) if name.endswith((".pt2", ".onnx"))})
     jobs, table = [], []
     for model in chosen.model or MODELS:
-        for devices, gallery, more in PLANS:
-            words = words_of(model, devices, gallery, more)
-            if not fnmatch.fnmatch(words, chosen.only) or len(jobs) >= chosen.most:
+        for devices, how, more, words in tables(chosen, work, model) if chosen.tables else plans(model):
+            if not fnmatch.fnmatch(words, chosen.only) or len(jobs) >= chosen.most or time.time() > chosen.end:
                 continue
             folder = os.path.join(work, "".join(c if c.isalnum() else "_" for c in words))
             shutil.rmtree(folder, ignore_errors=True)
             os.makedirs(folder)
-            problem, why = prepare(chosen.cli, folder, model, devices, gallery, more, chosen.steps, 7)
+            problem, why = prepare(chosen.cli, folder, model, devices, how, more, chosen.steps, 7)
             if problem:
                 table.append((words, problem, why))
                 print(f"{words:70} {problem}: {why}", flush=True)
                 continue
             jobs.append({"words": words, "devices": devices, "folder": os.path.join(folder, "torch"), "steps": chosen.steps,
-                         "seed": 7, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
+                         "seed": 7, "compile": chosen.compile, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
     here = os.path.dirname(os.path.abspath(__file__))
     groups = sorted({job["devices"] for job in jobs}) if chosen.torchrun else [None]
     for processes in groups:
         mine = [job for job in jobs if processes in (None, job["devices"])]
-        while mine:
+        while mine and time.time() < chosen.end + 120:
             listed = os.path.join(work, "jobs")
             with open(listed, "w") as file:
                 file.writelines(json.dumps(job) + "\n" for job in mine)
@@ -142,8 +179,13 @@ def main():
                 left = left[1:]
             mine = left
     counts = {}
-    for _, outcome, _ in table:
+    for words, outcome, _ in table:
         counts[outcome] = counts.get(outcome, 0) + 1
+    for model in sorted({words.split()[0] for words, _, _ in table}):
+        own = [(outcome, why) for words, outcome, why in table if words.split()[0] == model]
+        errors = [why for outcome, why in own if isinstance(why, float)]
+        print(f"{model:16} " + ", ".join(f"{sum(each == outcome for each, _ in own)} {outcome}" for outcome in sorted({each for each, _ in own}))
+              + (f"; worst {max(errors):.1e}" if errors else ""))
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
     if not chosen.keep:
         shutil.rmtree(work)
@@ -166,7 +208,11 @@ def judge(chosen, job, answer, table):
     found = json.loads(compared.stdout)
     worst = max(found["loss"], found["grad"][0], 0 if "--optimizer adamw" in job["words"] else found["weight"][0])
     outcome = "equal" if worst <= chosen.tolerance else "DIFFERENT"
-    table.append((job["words"], outcome, ""))
+    if outcome == "DIFFERENT":
+        double = run([chosen.python, os.path.join(job["folder"], "check.py"), "--double", "--steps", str(chosen.steps)])
+        print("    in double precision: " + (double.stdout.strip().splitlines() or ["?"])[-1], flush=True)
+        outcome = "equal in double" if double.returncode == 0 else outcome
+    table.append((job["words"], outcome, worst))
     print(f"{job['words']:70} {outcome}: loss {found['loss']:.1g}, gradient {found['grad'][0]:.1g} ({found['grad'][1]}), "
           f"weight {found['weight'][0]:.1g} ({found['weight'][1]}), {answer['seconds']:.1f} s", flush=True)
 

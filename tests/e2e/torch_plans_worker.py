@@ -26,8 +26,12 @@ def run_on(train, folder, plan, processes, job):
     from runtime.step import Run
 
     constants = os.path.join(folder, "constants.safetensors")
-    beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, None, job["seed"])
+    weights = os.path.join(folder, "weights.safetensors")
+    beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, weights if os.path.exists(weights) else None, job["seed"])
     run = Run(folder, processes, beginnings, Drawn(plan, job["seed"]), job["seed"])
+    if job.get("compile"):
+        from runtime.compiled import compile_blocks
+        compile_blocks(run, job["compile"])
     losses = []
     for number in range(job["steps"]):
         run.gradients = [] if number + 1 == job["steps"] else None

@@ -143,7 +143,7 @@ Result<OpenDevices> devicesOfBackend(const std::string &backend, double predicte
         return ncclDevices(
             [] { return openCudaPlugin(); }, [] { return openNcclPlugin(cudaPluginPaths()); }, options);
     return Error{ErrorCode::NotSupported, "\"" + backend + "\" is no backend of this build",
-        "known: cpu, cuda, cuda-emulated", "--backend"};
+        "known: cpu, cuda, cuda-emulated, torch", "--backend"};
 }
 
 } // namespace planloom

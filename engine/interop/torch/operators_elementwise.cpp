@@ -247,8 +247,6 @@ Result<TorchText> binary(const OperatorSlots &slots)
     case Mul:
     case Div:
         return arithmeticGradient(slots);
-    case Mod:
-        return noText(slots, "the gradient of a remainder is not written yet");
     default:
         return derivativeText(slots, binaryValue(slots, "a", "b"), {0, 1});
     }

@@ -69,43 +69,59 @@ bool isWholeAlong(const Buffer &buffer, std::size_t d)
     return buffer.shape[d] == wholeExtent(buffer, d);
 }
 
-/// Pieces along one dimension, each whole.
+/// How long input `i` of a concatenation is along its dimension, all of it: as the annotation has it, for
+/// those that this device has nothing of.
+std::int64_t joinedExtent(const OperatorSlots &slots, std::size_t i, std::size_t d)
+{
+    const auto &terms = slots.call().op->annotation;
+    std::int64_t extent = 1;
+    for (const std::int32_t factor : (slots.isBackward() ? terms.outputs : terms.inputs)[i].terms[d].factors)
+        extent *= terms.dimensions[static_cast<std::size_t>(factor)].size;
+    return extent;
+}
+
+/// Pieces along one dimension: of each, what this device's part of the whole has of it.
 Result<TorchText> concat(const OperatorSlots &slots)
 {
-    const std::int64_t axis = slots.attributes().integer("axis");
-    const auto d = static_cast<std::size_t>(axis);
-    if (!slots.isBackward()) {
-        std::vector<std::string> pieces;
-        for (std::size_t i = 0; i < slots.forwardInputs(); ++i) {
-            if (!isWholeAlong(slots.bufferX(i), d))
-                return noText(slots, "this plan cuts it along the dimension that it joins");
-            pieces.push_back(slots.x(i));
-        }
-        if (!isWholeAlong(slots.bufferY(), d))
-            return noText(slots, "this plan cuts it along the dimension that it joins");
-        return oneText("torch.cat((" + joinedBy(pieces) + (pieces.size() == 1 ? ",), " : "), ")
-            + std::to_string(axis) + ")");
-    }
-    TorchText made;
-    if (!isWholeAlong(slots.bufferY(), d))
-        return noText(slots, "this plan cuts it along the dimension that it joins");
+    const std::string axis = std::to_string(slots.attributes().integer("axis"));
+    const auto d = static_cast<std::size_t>(slots.attributes().integer("axis"));
+    const std::int64_t from = firstAlong(slots.bufferY(), d);
+    const std::int64_t to = from + slots.bufferY().shape[d];
+    const auto narrowed = [&](const std::string &x, std::int64_t begin, std::int64_t length) {
+        return callText(
+            operandText(x) + ".narrow", {axis, rankNumber("part", begin), std::to_string(length)});
+    };
+    std::vector<std::string> pieces;
+    TorchText gradients;
+    std::int64_t covered = from;
     std::int64_t offset = 0;
-    const auto &terms = slots.call().op->annotation;
-    for (std::size_t i = 0; i < slots.forwardInputs(); ++i) {
+    for (std::size_t i = 0; i < slots.forwardInputs(); offset += joinedExtent(slots, i, d), ++i) {
         const Buffer &piece = slots.bufferX(i);
-        std::int64_t extent = 1;
-        if (piece.data != nullptr)
-            extent = piece.shape[d];
-        else // an input without a gradient: as the annotation of the gradient's slots has it
-            for (const std::int32_t factor : terms.outputs[i].terms[d].factors)
-                extent *= terms.dimensions[static_cast<std::size_t>(factor)].size;
-        made.each.push_back(slots.wants(i) ? callText(operandText(slots.dy()) + ".narrow",
-                                {std::to_string(axis), std::to_string(offset), std::to_string(extent)})
-                                           : "");
-        made.viewOf.push_back(0);
-        offset += extent;
+        const bool isThere = piece.data != nullptr;
+        const std::int64_t begin = isThere ? offset + firstAlong(piece, d) : 0;
+        const std::int64_t end = isThere ? begin + piece.shape[d] : 0;
+        if (slots.isBackward()) {
+            if (slots.wants(i) && (begin < from || end > to))
+                return noText(slots, "this plan gives it less than what it joined");
+            gradients.each.push_back(slots.wants(i) ? narrowed(slots.dy(), begin - from, end - begin) : "");
+            gradients.viewOf.push_back(0);
+            continue;
+        }
+        const std::int64_t low = std::max(begin, from);
+        const std::int64_t high = std::min(end, to);
+        if (low >= high)
+            continue;
+        if (low != covered)
+            return noText(slots, "this plan does not give it all that it joins");
+        covered = high;
+        pieces.push_back(
+            low == begin && high == end ? slots.x(i) : narrowed(slots.x(i), low - begin, high - low));
     }
-    return made;
+    if (slots.isBackward())
+        return gradients;
+    if (covered != to)
+        return noText(slots, "this plan does not give it all that it joins");
+    return oneText("torch.cat((" + joinedBy(pieces) + (pieces.size() == 1 ? ",), " : "), ") + axis + ")");
 }
 
 Result<TorchText> split(const OperatorSlots &slots)
@@ -148,17 +164,29 @@ Result<TorchText> slice(const OperatorSlots &slots)
     starts.resize(rank, 0);
     steps.resize(rank, 1);
     std::vector<std::string> ranges;
+    std::vector<std::string> own; // of what comes back: what lies in this device's part of the whole
     const Buffer &wide = slots.isBackward() ? slots.call().outputs[0] : whole;
     std::vector<std::int64_t> flips;
+    bool isCut = false;
     for (std::size_t d = 0; d < rank; ++d) {
-        std::int64_t begin = starts[d] + firstAlong(piece, d) * steps[d] - firstAlong(wide, d);
+        const std::int64_t begin = starts[d] + firstAlong(piece, d) * steps[d] - firstAlong(wide, d);
         const std::int64_t last = begin + (piece.shape[d] - 1) * steps[d];
-        if (begin < 0 || last < 0 || begin >= wide.shape[d] || last >= wide.shape[d])
-            return noText(slots, "this plan cuts it along a dimension that it takes a piece of");
+        std::int64_t low = std::min(begin, last);
+        std::int64_t high = std::max(begin, last) + 1;
+        own.emplace_back(":");
+        if (low < 0 || high > wide.shape[d]) {
+            const std::int64_t first = low;
+            low = std::max<std::int64_t>(low, 0);
+            high = std::min(high, wide.shape[d]);
+            if (!slots.isBackward() || steps[d] != 1)
+                return noText(slots, "this plan cuts it along a dimension that it takes a piece of");
+            if (low >= high)
+                return oneText(callText(operandText(slots.dy()) + ".new_zeros", {pythonTuple(wide.shape)}));
+            own.back() = rankNumber("part", low - first) + ":" + rankNumber("part", high - first);
+            isCut = true;
+        }
         if (steps[d] < 0)
             flips.push_back(static_cast<std::int64_t>(d));
-        const std::int64_t low = std::min(begin, last);
-        const std::int64_t high = std::max(begin, last) + 1;
         const std::int64_t step = std::abs(steps[d]);
         if (low == 0 && high == wide.shape[d] && step == 1)
             ranges.emplace_back(":");
@@ -170,8 +198,8 @@ Result<TorchText> slice(const OperatorSlots &slots)
     const std::string box = "[" + joinedBy(ranges) + "]";
     if (!slots.isBackward())
         return oneText(operandText(slots.x()) + box + (flip.empty() ? ".clone()" : flip));
-    return oneText(
-        "ops.placed(" + slots.dy() + flip + ", " + pythonTuple(wide.shape) + ", lambda a: a" + box + ")");
+    return oneText("ops.placed(" + slots.dy() + (isCut ? "[" + joinedBy(own) + "]" : "") + flip + ", "
+        + pythonTuple(wide.shape) + ", lambda a: a" + box + ")");
 }
 
 Result<TorchText> pad(const OperatorSlots &slots)
@@ -187,8 +215,14 @@ Result<TorchText> pad(const OperatorSlots &slots)
         if ((pads[d] != 0 || pads[d + rank] != 0) && !isWholeAlong(x, d))
             return noText(slots, "this plan cuts it along a dimension that it pads");
     }
-    if (mode != "constant")
-        return noText(slots, "padding by '" + mode + "' is not written yet");
+    if (mode != "constant") {
+        const std::string more = pythonTuple(pads) + ", " + pythonText(mode) + ")";
+        if (!slots.isBackward())
+            return oneText("ops.padded(" + slots.x() + ", " + more);
+        return oneText(callText("ops.derivative",
+            {"lambda a: ops.padded(a, " + more, slots.dy(),
+                operandText(slots.dy()) + ".new_zeros(" + pythonTuple(slots.call().outputs[0].shape) + ")"}));
+    }
     if (slots.isBackward()) {
         for (std::int64_t &each : order)
             each = -each;
@@ -277,12 +311,22 @@ Result<TorchText> gatherNd(const OperatorSlots &slots)
     return made;
 }
 
+/// What torch calls a reduction of scattered elements that does not write over or add: none for those.
+std::string reductionText(const std::string &how)
+{
+    return how == "mul" ? "\"prod\"" : how == "max" ? "\"amax\"" : how == "min" ? "\"amin\"" : "";
+}
+
 Result<TorchText> scatterNd(const OperatorSlots &slots)
 {
     const std::string how = slots.attributes().text("reduction", "none");
-    if (how != "none" && how != "add")
-        return noText(slots, "scattering by '" + how + "' is not written yet");
     const std::string more = placesOption(slots, 0) + ")";
+    if (const std::string reduce = reductionText(how); !reduce.empty()) {
+        const std::string options = ", reduce=" + reduce + more;
+        if (slots.isBackward())
+            return derivativeText(slots, "ops.scatter_nd(a, b, c" + options, {0, 1, 2});
+        return oneText("ops.scatter_nd(" + slots.x(0) + ", " + slots.x(1) + ", " + slots.x(2) + options);
+    }
     if (!slots.isBackward())
         return oneText("ops.scatter_nd(" + slots.x(0) + ", " + slots.x(1) + ", " + slots.x(2)
             + (how == "add" ? ", add=True" : "") + more);
@@ -305,11 +349,18 @@ Result<TorchText> scatterElements(const OperatorSlots &slots)
     const std::string how = slots.attributes().text("reduction", "none");
     const std::int64_t axis = slots.attributes().integer("axis");
     const auto d = static_cast<std::size_t>(axis);
-    if (how != "none" && how != "add")
-        return noText(slots, "scattering by '" + how + "' is not written yet");
     const std::int64_t extent = slots.isBackward() ? slots.bufferY().shape[d] : slots.bufferX(0).shape[d];
     const std::string indices = "ops.wrapped(" + slots.x(1) + ", " + std::to_string(extent) + ")";
     const std::string at = std::to_string(axis) + ", " + indices;
+    if (const std::string reduce = reductionText(how); !reduce.empty()) {
+        if (slots.isBackward())
+            return derivativeText(slots,
+                "torch.scatter_reduce(a, " + std::to_string(axis) + ", ops.wrapped(b, "
+                    + std::to_string(extent) + "), c, " + reduce + ")",
+                {0, 1, 2});
+        return oneText(
+            "torch.scatter_reduce(" + slots.x(0) + ", " + at + ", " + slots.x(2) + ", " + reduce + ")");
+    }
     if (!slots.isBackward())
         return oneText("torch." + std::string(how == "add" ? "scatter_add" : "scatter") + "(" + slots.x(0)
             + ", " + at + ", " + slots.x(2) + ")");

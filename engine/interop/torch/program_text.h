@@ -2,6 +2,7 @@
 
 #include "engine/base/result.h"
 #include "engine/graph/dimensions/dimension_classes.h"
+#include "engine/interop/torch/plan_rows.h"
 #include "engine/lowering/program/execution_plan.h"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct ProgramContext {
     const ExecutionPlan &plan;
     DimensionClasses dimensions{}; ///< Of its graph: what comments call them.
     UnevenCollectives uneven{};
+    PlanRows rows; ///< Those that comments name.
 };
 
 /// Writes the program of one device as a module of Python: a function for each block, and one that calls them

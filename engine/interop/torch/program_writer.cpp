@@ -8,27 +8,6 @@
 
 namespace planloom {
 
-namespace {
-
-bool isName(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-/// True if Python code uses a variable of one letter, or word, `name`.
-bool usesName(std::string_view code, std::string_view name)
-{
-    for (std::size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
-        const bool begins = at == 0 || !isName(code[at - 1]);
-        const char after = at + name.size() < code.size() ? code[at + name.size()] : ' ';
-        if (begins && (after == '.' || !isName(after)))
-            return true;
-    }
-    return false;
-}
-
-} // namespace
-
 ProgramWriter::ProgramWriter(const ProgramContext &context, std::int32_t device)
     : m_context(context)
     , m_plan(context.plan)
@@ -143,6 +122,8 @@ void ProgramWriter::schedule()
 Result<void> ProgramWriter::instruction(const Instruction &instruction)
 {
     scopeComment(instruction);
+    m_behind =
+        isCommunication(instruction.kind) ? m_context.rows.behind(instruction, m_device) : std::string{};
     switch (instruction.kind) {
     case InstructionKind::Load:
         return load(instruction);
@@ -253,9 +234,11 @@ std::string ProgramWriter::target(const Instruction &instruction, std::int32_t o
 void ProgramWriter::write(
     const std::string &target, const std::string &value, std::int32_t output, bool comments)
 {
-    const std::string comment = comments && output >= 0 ? layoutOf(output) : std::string{};
+    std::string comment = comments && output >= 0 ? layoutOf(output) : std::string{};
+    if (!m_behind.empty())
+        comment += (comment.empty() ? "" : "; ") + std::exchange(m_behind, {});
     if (target.empty())
-        m_text += pythonLines(value, {});
+        m_text += pythonLines(value, comment);
     else if (output >= 0 && info(output).persistent && !memory(output).arriving)
         m_text += pythonLines(target + ".copy_(" + value + ")", comment);
     else

@@ -139,6 +139,7 @@ private:
     std::int32_t m_segment = 0;
     std::int32_t m_index = 0; ///< Of the instruction in its segment.
     ScopeId m_scope{}; ///< Of the last comment.
+    std::string m_behind{}; ///< Of the communication at hand: the rows that it follows from.
 };
 
 /// ", op=.." where summands are not summed.

@@ -205,4 +205,19 @@ std::string pythonLines(std::string_view statement, std::string_view comment)
     return lines;
 }
 
+bool usesName(std::string_view code, std::string_view name)
+{
+    const auto isName = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
+            || c == '.';
+    };
+    for (std::size_t at = code.find(name); at != std::string_view::npos; at = code.find(name, at + 1)) {
+        const bool begins = at == 0 || !isName(code[at - 1]);
+        const char after = at + name.size() < code.size() ? code[at + name.size()] : ' ';
+        if (begins && (after == '.' || !isName(after)))
+            return true;
+    }
+    return false;
+}
+
 } // namespace planloom

@@ -32,6 +32,9 @@ inline const char *pythonFlag(bool value)
 /// "a, b, c"
 std::string joinedBy(const std::vector<std::string> &items, std::string_view between = ", ");
 
+/// True if Python code uses a variable, or module, `name`.
+bool usesName(std::string_view code, std::string_view name);
+
 /// The subscript that cuts `box` out of what covers `outer`: "[:, 64:128]", with its bounds as numbers of the
 /// rank (rank_numbers.h); empty where it is all of it.
 std::string pythonBox(const IndexMask &box, const IndexMask &outer);

@@ -84,6 +84,8 @@ std::string rankName(std::string_view name, std::int64_t value)
 
 std::string rankChoice(std::string_view name, bool value, std::string_view ifSo, std::string_view ifNot)
 {
+    if (ifSo.find(kBegin) != std::string_view::npos || ifNot.find(kBegin) != std::string_view::npos)
+        return std::string(value ? ifSo : ifNot); // marks don't stand in one another
     return marked('c', name, value ? 1 : 0, ifSo, ifNot);
 }
 

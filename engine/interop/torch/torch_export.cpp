@@ -196,10 +196,68 @@ std::set<std::string> unitQueues(const DeviceProgram &program)
     return queues;
 }
 
+/// Text within a docstring.
+std::string docText(const std::string &text)
+{
+    return replaced(text, {{"\\", "\\\\"}, {"\"\"\"", "'''"}});
+}
+
+/// The head of a module that has `text`: it imports what that uses.
+std::string importsOf(const std::string &text)
+{
+    std::vector<std::string> names;
+    for (const char *const name : {"accumulate", "accumulate_", "wait"})
+        if (text.find(std::string(name) + "(") != std::string::npos)
+            names.emplace_back(name);
+    std::string head = usesName(text, "torch") ? "import torch\n" : "";
+    if (usesName(text, "F"))
+        head += "import torch.nn.functional as F\n";
+    head += head.empty() ? "" : "\n";
+    if (!names.empty())
+        head += "from runtime import " + joinedBy(names) + "\n";
+    if (usesName(text, "ops"))
+        head += "from runtime import operators as ops\n";
+    return head;
+}
+
+/// Numbers that devices might have had of their own, and have alike, are none of the rank's: functions that
+/// use no others don't name it.
+void dropIdleNames(ProgramText &text)
+{
+    std::string made;
+    std::int32_t line = 0;
+    std::vector<std::int32_t> dropped; ///< Lines, counted from 1.
+    std::size_t function = 0;
+    for (std::size_t begin = 0; begin < text.module.size(); ++line) {
+        const std::size_t end = std::min(text.module.find('\n', begin), text.module.size() - 1) + 1;
+        std::string own = text.module.substr(begin, end - begin);
+        if (own.starts_with("def "))
+            function = begin;
+        const std::size_t letters = own.find("rank = run");
+        if (letters != std::string::npos && own.ends_with("run.rank\n")) {
+            const std::size_t next = std::min(text.module.find("\ndef ", function), text.module.size());
+            if (text.module.substr(function, next - function).find("rank.", end - function)
+                == std::string::npos)
+                own =
+                    letters == 4 ? std::string{} : replaced(own, {{", rank = ", " = "}, {", run.rank", ""}});
+            if (own.empty())
+                dropped.push_back(line + 1);
+        }
+        made += own;
+        begin = end;
+    }
+    text.module = std::move(made);
+    for (auto &[name, lines] : text.lines)
+        for (std::int32_t &each : lines)
+            each -= static_cast<std::int32_t>(std::count_if(
+                dropped.begin(), dropped.end(), [&](std::int32_t gone) { return gone < each; }));
+}
+
 /// Programs of `plan` below `folder`, and plan.json.
 Result<json> addPrograms(TorchExport &made, const ExecutionPlan &plan, const std::string &folder)
 {
-    const ProgramContext context{plan, analyseDimensions(*plan.graph), unevenCollectives(plan)};
+    const ProgramContext context{
+        plan, analyseDimensions(*plan.graph), unevenCollectives(plan), PlanRows(plan)};
     ModuleFolder modules;
     std::vector<ProgramText> texts;
     for (std::size_t d = 0; d < plan.devices.size(); ++d) {
@@ -211,22 +269,24 @@ Result<json> addPrograms(TorchExport &made, const ExecutionPlan &plan, const std
     json document = planJson(plan, tensors);
     std::set<std::string> taken;
     json programs = json::object();
-    const std::string head =
-        "import torch\nimport torch.nn.functional as F\n\n"
-        "from runtime import accumulate, accumulate_, wait\nfrom runtime import operators as ops\n";
     for (const SharedModule &module : modules.finish()) {
         const auto first = static_cast<std::size_t>(module.devices.front());
         const std::string name = moduleName(plan.devices[first], taken);
         const std::string words = "\"\"\"What " + devicesWords(module, plan)
             + (module.devices.size() == 1 ? " runs of " : " run of ") + plan.graph->name
-            + ".\n\nWritten by Planloom; README.md says how to read it.\n\"\"\"\n\n";
-        const std::string before = words + head;
-        ProgramText text{{}, texts[first].lines};
+            + ".\n\nWritten by Planloom; README.md says how to read it.\n"
+            + (context.rows.list().empty()
+                    ? ""
+                    : "Communication follows from these rows:\n\n" + docText(context.rows.list()))
+            + "\"\"\"\n\n";
+        ProgramText text{module.text, texts[first].lines};
+        dropIdleNames(text);
+        const std::string before = words + importsOf(text.module);
         const auto offset = static_cast<std::int32_t>(std::count(before.begin(), before.end(), '\n'));
         for (auto &[function, lines] : text.lines)
             for (std::int32_t &line : lines)
                 line += offset;
-        made.files[folder + "programs/" + name + ".py"] = before + module.text;
+        made.files[folder + "programs/" + name + ".py"] = before + text.module;
         programs[name] = {{"devices", module.devices}, {"names", module.names}, {"numbers", module.numbers},
             {"unit_queues", unitQueues(plan.devices[first])},
             {"lines", linesJson(text, plan.devices[first])}};
@@ -334,7 +394,7 @@ Result<void> checkFolder(const fs::path &folder)
         const std::string name = entry.path().filename().string();
         ours = ours || name == "plan.json";
         static const std::set<std::string> kOurs{"plan.json", "programs", "runtime", "reference", "train.py",
-            "check.py", "dataset.py", "README.md", "train.sbatch", "constants.safetensors",
+            "check.py", "checkpoints.py", "dataset.py", "README.md", "train.sbatch", "constants.safetensors",
             "weights.safetensors", "__pycache__"};
         if (!kOurs.contains(name))
             foreign = name;

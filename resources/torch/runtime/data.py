@@ -3,6 +3,7 @@
 import torch
 
 from . import draw
+from .preflight import Refused, check_values
 from .safetensors import File
 
 
@@ -34,7 +35,7 @@ class Samples:
         sample = dataset[0]
         for name in plan["inputs"]:
             if name not in sample:
-                raise SystemExit(f"the dataset's samples have no '{name}': the model's inputs are {', '.join(plan['inputs'])}")
+                raise Refused(f"the dataset's samples have no '{name}': the model's inputs are {', '.join(plan['inputs'])}")
 
     def sample(self, index):
         index %= len(self.dataset)
@@ -63,10 +64,10 @@ class Samples:
 
     def _box(self, part, values, ranges):
         if values.dim() != len(ranges):
-            raise SystemExit(f"a sample's '{part.name}' has {values.dim()} dimensions, expected {len(ranges)}")
+            raise Refused(f"a sample's '{part.name}' has {values.dim()} dimensions, expected {len(ranges)}")
         for d, (begin, end) in enumerate(ranges):
             if end > values.shape[d]:
-                raise SystemExit(f"a sample's '{part.name}' has {values.shape[d]} places along dimension {d}, expected {end}")
+                raise Refused(f"a sample's '{part.name}' has {values.shape[d]} places along dimension {d}, expected {end}")
             values = values.narrow(d, begin, end - begin)
         return values
 
@@ -79,6 +80,10 @@ class Beginnings:
         self.constants = File(constants) if constants else {}
         self.weights = weights
         self.file = File(weights) if isinstance(weights, str) else None
+        if self.file is not None:
+            check_values(plan, weights, self.file.described())
+        elif weights is not None:
+            check_values(plan, "the state_dict", {name: (tuple(values.shape), values.dtype) for name, values in weights.items()})
         self.seed = seed
         self.overwritten = {}
 
@@ -93,12 +98,6 @@ class Beginnings:
             return torch.zeros(part.shape, dtype=dtype)
         values = self._given(tensor["file"]["name"])
         if values is not None:
-            expected = tuple(tensor["file"]["shape"])
-            if tuple(values.shape) != expected:
-                raise SystemExit(f"'{tensor['file']['name']}' has shape {tuple(values.shape)} in the weights, expected {expected}: "
-                                 "they are another model's")
-            if values.dtype != dtype and not (values.is_floating_point() and dtype.is_floating_point):
-                raise SystemExit(f"'{tensor['file']['name']}' is {values.dtype} in the weights, expected {dtype}")
             count, length, first, stride = tensor["file"]["runs"]
             if count == 1:
                 flat = values.reshape(-1)[first:first + length]
@@ -106,19 +105,13 @@ class Beginnings:
                 flat = torch.as_strided(values.contiguous(), (count, length), (stride, 1), first)
             return self._box(flat.reshape(tensor["shape"]).to(dtype), part)
         if self.seed is None:
-            raise SystemExit(f"there are no values for '{tensor['file']['name']}': give --weights FILE, or --random-weights SEED")
+            raise Refused(f"there are no values for '{tensor['file']['name']}': give --weights FILE, or --random-weights SEED")
         return draw.drawn(tensor, self.seed, part.ranges)
 
     def _given(self, name):
         if self.file is not None:
-            if name not in self.file:
-                raise SystemExit(f"{self.weights} has no tensor '{name}'")
             return self.file.whole(name)
-        if self.weights is not None:
-            if name not in self.weights:
-                raise SystemExit(f"the state_dict has no tensor '{name}'")
-            return self.weights[name]
-        return None
+        return None if self.weights is None else self.weights[name]
 
     @staticmethod
     def _box(values, part):

@@ -71,6 +71,8 @@ class Thread:
     def gather(self, value):
         return self._meet("world", "gather", list(range(self.plan["world"])), value, list)
 
+    at_first = gather
+
     def total(self, number):
         return sum(self.gather(number.item()))
 

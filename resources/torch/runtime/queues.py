@@ -5,6 +5,7 @@ compute queue is the program itself, and communication runs beside it until some
 """
 
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -17,23 +18,29 @@ class Stalled(RuntimeError):
 class Arriving:
     """A tensor that another queue makes."""
 
-    def __init__(self, tensor, words, works=(), event=None, finish=None, pending=None):
+    def __init__(self, tensor, words, works=(), event=None, finish=None, pending=None, watch=None):
         self.tensor = tensor
         self.words = words
         self.works = works
         self.event = event
         self.finish = finish
         self.pending = pending  # the queue's works that nobody has waited for
+        self.watch = watch
         if pending is not None:
             pending[id(self)] = self
 
     def wait(self):
+        if self.watch is not None:
+            self.watch.waits = self.words
         for work in self.works:
             try:
                 work.wait()
             except RuntimeError as error:
                 raise Stalled(f"{self.words}: {error}") from error
         self.works = ()
+        if self.watch is not None:
+            self.watch.waits = ""
+            self.watch = None
         if self.pending is not None:
             self.pending.pop(id(self), None)
             self.pending = None
@@ -196,12 +203,12 @@ class Queue:
         x = wait(x).contiguous()
         for sent in [each for each in self.pending.values() if all(work.is_completed() for work in each.works)]:
             sent.wait()
-        self._launch("send", [rank], x, lambda: [dist.isend(x, rank, self.groups.messages(self.name), m.tag(tag))])
+        self._launch(f"send to rank {rank}", [], x, lambda: [dist.isend(x, rank, self.groups.messages(self.name), m.tag(tag))])
 
     def recv(self, shape, dtype, peer, tag, m):
         rank = self.groups.rank_of(peer)
         x = torch.empty(shape, dtype=dtype, device=self.device)
-        return self._launch("receive", [rank], x, lambda: [
+        return self._launch(f"receive from rank {rank}", [], x, lambda: [
             dist.irecv(x, rank, self.groups.messages(self.name), m.tag(tag))])
 
     # --- the host's memory
@@ -223,10 +230,11 @@ class Queue:
 
     def _launch(self, kind, ranks, made, start, finish=None, *used):
         """Starts work once what it reads is there. On a GPU, behind all that the compute stream was given before."""
-        words = f"{kind} of ranks {', '.join(map(str, ranks[:8]))}{', ...' if len(ranks) > 8 else ''} ({_caller()})"
+        among = f" of ranks {', '.join(map(str, ranks[:8]))}{', ...' if len(ranks) > 8 else ''}" if ranks else ""
+        words = f"{kind}{among} ({_caller()})"
         if self.stream is None:
             try:
-                return Arriving(made, words, start(), None, finish, self.pending)
+                return Arriving(made, words, start(), None, finish, self.pending, self.groups.watch)
             except RuntimeError as error:
                 raise Stalled(f"{words}: {error}") from error
         self.stream.wait_stream(torch.cuda.current_stream())
@@ -239,6 +247,8 @@ class Queue:
             if finish is not None:
                 made = finish()
             event = self.stream.record_event()
+        if self.groups.watch is not None:
+            self.groups.watch.launched.append((event, words, time.monotonic()))
         return Arriving(made, words, (), event)
 
     def end_step(self):

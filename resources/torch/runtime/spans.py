@@ -9,17 +9,51 @@ import time
 
 import torch
 
+from .preflight import Refused
+
 
 class Events:
     """Lines of JSON: {"v": 1, "t": type, ...}. Rank 0 writes them."""
 
     def __init__(self, path, rank):
-        self.file = open(path, "a") if path and rank == 0 else None
+        self.path = path
+        self.rank = rank
+        self.file = None
+
+    def open(self):
+        self.file = open(self.path, "a") if self.path and self.rank == 0 else None
 
     def send(self, kind, **fields):
-        if self.file:
+        if not self.file:
+            return
+        try:
             self.file.write(json.dumps({"v": 1, "t": kind, **fields}) + "\n")
             self.file.flush()
+        except OSError as error:  # training is worth more than its log
+            self.file = None
+            print(f"{self.path} cannot be written any more: {error.strerror}", file=sys.stderr, flush=True)
+
+    def fail(self, code, message):
+        """What ended the run: any rank tells it."""
+        where = f"rank {self.rank}"
+        print(f"{where}: {message}", file=sys.stderr, flush=True)
+        if self.path and self.file is None:
+            try:
+                self.file = open(self.path, "a")
+            except OSError:
+                return
+        self.send("error", code=code, message=message, advice="", where=where)
+
+
+def board(folder, rank):
+    """What TensorBoard shows, written by rank 0; None where nothing is asked for."""
+    if not folder:
+        return None
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise Refused(f"--tensorboard needs the package tensorboard: pip install tensorboard ({error})") from error
+    return SummaryWriter(folder) if rank == 0 else None
 
 
 @contextlib.contextmanager

@@ -10,17 +10,19 @@ import torch
 
 from .buffers import Parts, Values, Versions
 from .groups import place_of
+from .preflight import Refused
 from .queues import Queue, wait
 
 QUEUES = ("tensor", "data", "pipeline", "pipeline_back", "copy")
 
 
 def read_plan(folder):
-    with open(os.path.join(folder, "plan.json")) as file:
-        plan = json.load(file)
-    version = tuple(int(number) for number in torch.__version__.split("+")[0].split(".")[:2])
-    if version < (2, 6):
-        raise SystemExit(f"this is PyTorch {torch.__version__}; the plan's programs need 2.6 or newer")
+    path = os.path.join(folder, "plan.json")
+    try:
+        with open(path) as file:
+            plan = json.load(file)
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path} cannot be read: {error}; export the plan again") from error
     plan["cuts"] = plan["micro_batches"] * plan["units"]["count"]
     return plan
 
@@ -109,7 +111,7 @@ class Run:
                 row = program["devices"].index(self.local)
                 module = importlib.import_module("programs." + name)
                 return module, SimpleNamespace(**dict(zip(program["names"], program["numbers"][row]))), program
-        raise SystemExit(f"the plan has no program for device {self.local}")
+        raise Refused(f"the plan has no program for device {self.local}")
 
     def _load(self, part):
         values = self.beginnings.take(part).to(self.device)
@@ -156,13 +158,19 @@ class Run:
         total = self.processes.total(self.loss)
         return total / self.plan["cuts"] if self.plan["whole_batches"] else total
 
+    def peak_bytes(self):
+        """Of each rank: on GPUs what was allocated at most, on CPUs, which nobody counts, what is planned."""
+        if self.device.type == "cuda":
+            return self.processes.gather(torch.cuda.max_memory_allocated(self.device))
+        return [self.plan["peak_bytes"][place_of(self.plan, rank)[1]] for rank in range(self.plan["world"])]
+
     def settled(self):
         """The weights and states by name, once all of them are there."""
         return {name: value.newest() if isinstance(value, Versions) else wait(value) for name, value in vars(self.weights).items()}
 
     def whole(self, pieces):
         """Whole tensors by their names in files, on rank 0, of [(part, values)] that ranks have."""
-        gathered = self.processes.gather([(part.name, part.ranges, values.cpu()) for part, values in pieces])
+        gathered = self.processes.at_first([(part.name, part.ranges, values.cpu()) for part, values in pieces])
         if self.processes.rank != 0:
             return {}
         return assembled(self.plan, [each for own in gathered for each in own])
@@ -195,12 +203,12 @@ def schedule_of(text, total):
     """"constant", "constant:warmup=10", "cosine:warmup=10,total=100,floor=0.1": a share of the rate by step."""
     shape, _, options = text.partition(":")
     if shape not in ("constant", "cosine"):
-        raise SystemExit(f"'{shape}' is no schedule of the learning rate: constant or cosine")
+        raise Refused(f"'{shape}' is no schedule of the learning rate: constant or cosine")
     known = {"warmup": 0.0, "total": 0.0, "floor": 0.0}
     for option in filter(None, options.split(",")):
         name, _, value = option.partition("=")
         if name not in known:
-            raise SystemExit(f"a schedule has no '{name}': {', '.join(known)}")
+            raise Refused(f"a schedule has no '{name}': {', '.join(known)}")
         known[name] = float(value)
     warmup, last, floor = known["warmup"], known["total"] or total, known["floor"]
 

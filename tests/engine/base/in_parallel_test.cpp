@@ -1,10 +1,16 @@
 #include "engine/base/in_parallel.h"
 
+#include "engine/base/background_disposal.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
+#include <ctime>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace planloom;
 
@@ -54,4 +60,18 @@ TEST(InParallel, SeveralThreadsMayAskAtOnce)
         }
     }
     EXPECT_EQ(sum.load(), kThreads * 50 * kCount);
+}
+
+TEST(InParallel, LeavesSignalsToThreadsThatWaitForThem)
+{
+    inParallel(64, 1, [](std::size_t, std::size_t) {}); // now there are helpers
+    sigset_t one;
+    sigset_t before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &one, &before);
+    ::kill(::getpid(), SIGUSR1); // would end the program if a helper took it
+    const timespec patience{5, 0};
+    EXPECT_EQ(::sigtimedwait(&one, nullptr, &patience), SIGUSR1);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -1,5 +1,7 @@
 """Picking elements by indices, and writing them back; places that data choose; moves along one axis."""
 
+import math
+
 import torch
 
 NO_PLACE = -(1 << 40)  # stands for no place, whatever sizes it is added to or multiplied with
@@ -97,13 +99,49 @@ def gather_nd_backward(dy, indices, shape, batch_dims, places=False, first=0):
     return dy.new_zeros(shape).index_put_(at, dy, accumulate=True)
 
 
-def scatter_nd(x, indices, updates, add=False, places=False, first=0):
+def scatter_nd(x, indices, updates, add=False, places=False, first=0, reduce=None):
     at, there = _tuples(indices, x.shape, 0, places, first)
+    if reduce is not None:
+        return _reduced(x, at, there, updates, reduce)
     if there is None:
         return x.index_put(at, updates, accumulate=add)
     if not add:
         return x.index_put(tuple(each[there] for each in at), updates[there])
     return x.index_put(at, updates * there.reshape(*there.shape, *(1,) * (updates.dim() - there.dim())), accumulate=True)
+
+
+def _reduced(x, at, there, updates, reduce):
+    """Elements of x, each put together with all updates that go there."""
+    q = len(at)
+    row = torch.zeros_like(at[0])
+    for each, extent in zip(at, x.shape):
+        row = row * extent + each
+    rows, run = math.prod(x.shape[:q]), math.prod(x.shape[q:])
+    row, updates = row.reshape(-1), updates.reshape(-1, run)
+    if there is not None:
+        row, updates = row[there.reshape(-1)], updates[there.reshape(-1)]
+    return torch.scatter_reduce(x.reshape(rows, run), 0, row.unsqueeze(1).expand(-1, run), updates, reduce).reshape(x.shape)
+
+
+def padded(x, pads, mode):
+    """By what x has itself: "edge", "reflect" or "wrap". Begins of all dimensions, then their ends; negative ones cut off."""
+    rank = x.dim()
+    for d in range(rank):
+        before, after, extent = pads[d], pads[d + rank], x.shape[d]
+        if before == 0 and after == 0:
+            continue
+        at = torch.arange(-before, extent + after, device=x.device)
+        if mode == "edge":
+            at = at.clamp(0, extent - 1)
+        elif mode == "wrap":
+            at = at % extent
+        elif extent > 1:
+            at = at % (2 * extent - 2)
+            at = torch.minimum(at, 2 * extent - 2 - at)
+        else:
+            at = torch.zeros_like(at)
+        x = x.index_select(d, at)
+    return x
 
 
 def scatter_nd_cleared(dy, indices, places=False, first=0):

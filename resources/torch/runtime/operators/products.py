@@ -1,9 +1,7 @@
-"""Products over windows, by weights in parts, and recurrences."""
+"""Products over windows, and by weights in parts."""
 
 import torch
 import torch.nn.functional as F
-
-from .common import derivatives
 
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
@@ -69,41 +67,3 @@ def average_pool(x, pads, kernel, stride, count_padding=False):
 def lp_pool(x, pads, kernel, stride, p=2.0):
     size = torch.Size(kernel).numel()
     return (average_pool(x.abs() ** p, pads, kernel, stride, True) * size) ** (1 / p)
-
-
-def lstm(x, w, r, bias, h, c, direction="forward", batch_first=False):
-    """As ONNX has it. Without w, x is what w has made of it: [time batch directions gates]."""
-    if batch_first:
-        x = x.transpose(0, 1)
-        h, c = (None if each is None else each.transpose(0, 1) for each in (h, c))
-    directions, hidden = r.shape[0], r.shape[2]
-    made, last_h, last_c = [], [], []
-    for d in range(directions):
-        backwards = direction == "reverse" or d == 1
-        gates = x[:, :, d] if w is None else x @ w[d].t()
-        if bias is not None:
-            gates = gates + bias[d].view(2, -1).sum(0)
-        state = x.new_zeros(x.shape[1], hidden) if h is None else h[d]
-        cell = x.new_zeros(x.shape[1], hidden) if c is None else c[d]
-        states = [None] * x.shape[0]
-        for t in reversed(range(x.shape[0])) if backwards else range(x.shape[0]):
-            i, o, f, g = (gates[t] + state @ r[d].t()).chunk(4, -1)
-            cell = torch.sigmoid(f) * cell + torch.sigmoid(i) * torch.tanh(g)
-            state = torch.sigmoid(o) * torch.tanh(cell)
-            states[t] = state
-        made.append(torch.stack(states))
-        last_h.append(state)
-        last_c.append(cell)
-    y, last_h, last_c = torch.stack(made, 1), torch.stack(last_h), torch.stack(last_c)
-    if batch_first:
-        return y.permute(2, 0, 1, 3), last_h.transpose(0, 1), last_c.transpose(0, 1)
-    return y, last_h, last_c
-
-
-def lstm_backward(dy, inputs, mask, direction="forward", batch_first=False):
-    """Gradients by slot: x, w, r, bias, lengths, first states, first cells."""
-    slots = [0, 1, 2, 3, 5, 6]
-    wanted = [len(mask) > slot and mask[slot] for slot in slots]
-    found = derivatives(lambda *each: lstm(*each, direction, batch_first), dy, inputs, wanted)
-    by_slot = dict(zip(slots, found))
-    return tuple(by_slot.get(slot) for slot in range(len(mask)))

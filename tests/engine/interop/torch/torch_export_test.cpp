@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sys/wait.h>
 
 namespace planloom {
@@ -80,6 +81,83 @@ TEST_F(TorchExportCli, RunsEveryInstructionOnceAndInOrder)
         exportPlan(kGpt, plan);
         runOnFake();
     }
+}
+
+TEST_F(TorchExportCli, WritesWhatPyflakesHasNothingToSayOf)
+{
+    if (run("pyflakes3 --version") != 0)
+        GTEST_SKIP() << "there is no pyflakes (apt-get install python3-pyflakes)";
+    for (const char *const plan :
+        {"--devices 4 --gallery zero3 --micro-batches 2", "--devices 4 --gallery context-parallel",
+            "--devices 4 --gallery 3d:dp=1,tp=2,pp=2 --micro-batches 4"}) {
+        exportPlan(kGpt, plan);
+        EXPECT_EQ(run("pyflakes3 " + path("out")), 0) << m_said;
+    }
+    EXPECT_EQ(run("pyflakes3 '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch'"), 0) << m_said;
+}
+
+TEST_F(TorchExportCli, RefusesBadStartsByNameBeforeTraining)
+{
+    if (!hasPython())
+        GTEST_SKIP() << "there is no python3 to run exported programs with (apt-get install python3)";
+    exportPlan(kGpt, "--devices 2 --gallery tensor-parallel");
+    fs::create_directories(m_folder / "scratch");
+    EXPECT_EQ(run("python3 -B '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch/bad_starts.py' "
+                  + path("out") + " " + path("scratch")),
+        0)
+        << m_said;
+    for (const char *const group : {"processes", "machines", "values", "places", "disks", "stalls"})
+        EXPECT_NE(m_said.find(std::string(group) + " refused"), std::string::npos) << m_said;
+}
+
+TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
+{
+    exportPlan(kGpt, "--devices 1 --gallery single");
+    ASSERT_EQ(run("rm -r " + path("out")), 0);
+    // Files of more than 4 KiB cannot be written: to a program the same as a disk that is full.
+    EXPECT_EQ(run("trap '' XFSZ; ulimit -f 8; '" PLANLOOM_BINARY_DIR "/bin/planloom-cli' export "
+                  + path("plan.json") + " --format torch --out " + path("out")),
+        1)
+        << m_said;
+    EXPECT_NE(m_said.find("out"), std::string::npos) << m_said;
+    EXPECT_FALSE(fs::exists(m_folder / "out"));
+    EXPECT_FALSE(fs::exists(m_folder / "out.part"));
+}
+
+TEST_F(TorchExportCli, NamesTheRowThatCommunicationFollowsFrom)
+{
+    exportPlan(kGpt, "--devices 8 --gallery 3d:dp=2,tp=2,pp=2 --micro-batches 2");
+    std::ifstream file(m_folder / "out" / "programs" / "stage0.py");
+    std::map<std::string, std::string> numbers; // of rows, by their text
+    std::string embeds;
+    std::string sends;
+    for (std::string line, before; std::getline(file, line); before = line) {
+        if (const std::size_t at = line.find("  ", 4);
+            line.starts_with("   ") && at != std::string::npos && at < 6)
+            numbers[line.substr(at + 2)] = line.substr(3, at - 3);
+        const bool isBefore = before.find("    # [") == 0;
+        if (line.find("wte = run.tensor.all_reduce_(") != std::string::npos)
+            embeds = isBefore ? before : line;
+        if (line.find("run.pipeline.send(") != std::string::npos)
+            sends = line;
+    }
+    EXPECT_TRUE(embeds.ends_with("; row " + numbers["split name:wte : in0.0 over tp"])) << embeds;
+    EXPECT_NE(sends.find("  # row"), std::string::npos) << sends;
+}
+
+TEST_F(TorchExportCli, LeavesNoMarkInPrograms)
+{
+    // Both devices of a bias whose gradient one of them adds up, over rows that differ.
+    exportPlan("'zoo:unet3d?batch=2&levels=2&width=4&volume=16'", "--devices 2 --gallery spatial");
+    std::size_t programs = 0;
+    for (const auto &entry : fs::directory_iterator(m_folder / "out" / "programs")) {
+        std::ifstream file(entry.path());
+        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        for (const char mark : {'\1', '\2', '\3'})
+            EXPECT_EQ(text.find(mark), std::string::npos) << entry.path();
+        ++programs;
+    }
+    EXPECT_GT(programs, 1U);
 }
 
 TEST_F(TorchExportCli, SharesOneProgramAmongRanksThatDifferInNumbersAlone)

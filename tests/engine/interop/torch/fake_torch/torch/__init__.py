@@ -8,6 +8,15 @@ import sys
 from types import SimpleNamespace
 
 
+__version__ = "2.6.0"
+cuda = SimpleNamespace(is_available=lambda: False, device_count=lambda: 0, set_device=lambda device: None, Stream=None)
+
+
+class device(SimpleNamespace):
+    def __init__(self, kind, index=0):
+        super().__init__(type=kind, index=index)
+
+
 class dtype:
     def __init__(self, name, floating):
         self.name = name

@@ -2,7 +2,7 @@
 
 import sys
 
-from torch import Tensor, alike, broadcast
+from torch import Tensor, alike
 
 
 def linear(x, weight, bias=None):
