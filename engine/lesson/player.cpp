@@ -177,8 +177,10 @@ std::vector<std::string> whatIsMissing(
         if (stop.stop_requested())
             return missing;
         // Of a figure that is not there, it is said which; of others, what the lesson has to say.
-        auto text = holds && need.otherwise ? figures.textOf(*need.otherwise, stop) : Result<std::string>(Error{});
-        add(text ? *std::move(text) : asSentence(holds ? need.condition.whyNot(source) : holds.error().message));
+        auto text =
+            holds && need.otherwise ? figures.textOf(*need.otherwise, stop) : Result<std::string>(Error{});
+        add(text ? *std::move(text)
+                 : asSentence(holds ? need.condition.whyNot(source) : holds.error().message));
     }
     return missing;
 }

@@ -175,14 +175,16 @@ void LessonGuide::enterStep()
     } else {
         m_opens = true;
         m_waits = false;
-        m_preparing.ask([lesson = m_lesson, step = static_cast<std::size_t>(m_progress.step),
-                            target = LessonTarget{m_progress.cluster, {}}, known = m_workspace->model()](
-                            const std::stop_token &stop) { return prepare(lesson, step, target, known, stop); });
+        m_preparing.ask(
+            [lesson = m_lesson, step = static_cast<std::size_t>(m_progress.step),
+                target = LessonTarget{m_progress.cluster, {}}, known = m_workspace->model()](
+                const std::stop_token &stop) { return prepare(lesson, step, target, known, stop); });
     }
     Q_EMIT changed();
 }
 
-/// What the step begins with for who has done all before it: a step is not always come to from the one before.
+/// What the step begins with for who has done all before it: a step is not always come to from the one
+/// before.
 LessonGuide::Prepared LessonGuide::prepare(const LessonSnapshot &lesson, std::size_t step,
     const LessonTarget &target, const ModelSnapshot &known, const std::stop_token &stop)
 {

@@ -162,11 +162,10 @@ void LessonPane::addPart(const PartTexts &part, const QString &place, const Less
         auto *box = new LessonQuestionBox(m_scroll->widget());
         const auto given = progress.answers.find(place.toStdString());
         box->setTexts(*part.question, given == progress.answers.end() ? QString() : toQString(given->second));
-        connect(box, &LessonQuestionBox::answered, this,
-            [this, box, place] {
-                refreshParts();
-                Q_EMIT answered(place, box->given());
-            });
+        connect(box, &LessonQuestionBox::answered, this, [this, box, place] {
+            refreshParts();
+            Q_EMIT answered(place, box->given());
+        });
         connect(box, &LessonQuestionBox::linkActivated, this, &LessonPane::followLink);
         m_body->addWidget(box);
         m_questions.push_back(box);
@@ -261,7 +260,8 @@ QString LessonPane::plainText() const
     QStringList lines{m_title->text()};
     for (const QLabel *label : m_scroll->widget()->findChildren<QLabel *>()) {
         // What has just come is shown with the next layout; what is hidden on purpose cannot be read.
-        if (label->text().isEmpty() || (label->isHidden() && label->testAttribute(Qt::WA_WState_ExplicitShowHide)))
+        if (label->text().isEmpty()
+            || (label->isHidden() && label->testAttribute(Qt::WA_WState_ExplicitShowHide)))
             continue;
         QTextDocument document;
         document.setHtml(label->text());

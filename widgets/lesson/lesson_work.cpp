@@ -180,7 +180,11 @@ std::optional<double> typedNumber(const QString &typed, const FigureValue &answe
     std::optional<FigureValue> value = valueOf(text);
     if (value && value->unit == FigureUnit::Number)
         value = valueOf(text + QLatin1Char(' ') + unitOfAnswer(answer));
-    if (!value || (value->unit != answer.unit && value->unit != FigureUnit::Number))
+    const auto isPlain = [](FigureUnit unit) {
+        return unit == FigureUnit::Number || unit == FigureUnit::Share;
+    };
+    if (!value || (value->unit != answer.unit && !isPlain(value->unit))
+        || (value->unit == FigureUnit::Share && !isPlain(answer.unit)))
         return std::nullopt;
     return value->number;
 }

@@ -121,7 +121,8 @@ void LessonWindow::open(const LessonSnapshot &lesson, const std::string &cluster
         begin(lesson, cluster, mark && !mark->finished ? mark->step : 0);
         return;
     }
-    // The session takes its lesson up. One that can't be read, or that fits the lesson no longer, is left alone.
+    // The session takes its lesson up. One that can't be read, or that fits the lesson no longer, is left
+    // alone.
     auto *opening = new QObject(this);
     const auto beginUnlessOn = [this, lesson, opening] {
         opening->deleteLater();

@@ -28,8 +28,10 @@ TEST(LessonProgress, IsReadAsItWasWritten)
 /// Sessions come from strangers.
 TEST(LessonProgress, OfOtherTextsNothingIsTaken)
 {
-    for (const char *text : {"", "[]", "{", "null", "7", "{\"lesson\": 3, \"step\": -1, \"begins\": 4, \"done\": {}}",
-             "{\"step\": 1e300, \"hints\": {\"x\": 1, \"-2\": 3}, \"answers\": [1], \"done\": [-4, \"a\", 99999999999]}"})
+    for (const char *text :
+        {"", "[]", "{", "null", "7", "{\"lesson\": 3, \"step\": -1, \"begins\": 4, \"done\": {}}",
+            "{\"step\": 1e300, \"hints\": {\"x\": 1, \"-2\": 3}, \"answers\": [1], \"done\": [-4, \"a\", "
+            "99999999999]}"})
         EXPECT_EQ(lessonProgressFromJson(text), LessonProgress()) << text;
 }
 

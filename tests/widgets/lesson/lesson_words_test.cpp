@@ -9,8 +9,10 @@ namespace {
 
 TEST(LessonWords, MarkupBecomesRichText)
 {
-    EXPECT_EQ(richTextOf("a **strong** and *soft* `x < y`"), "a <b>strong</b> and <i>soft</i> <code>x &lt; y</code>");
-    EXPECT_EQ(richTextOf("the [bubble](glossary:bubble) grows"), "the <a href=\"glossary:bubble\">bubble</a> grows");
+    EXPECT_EQ(richTextOf("a **strong** and *soft* `x < y`"),
+        "a <b>strong</b> and <i>soft</i> <code>x &lt; y</code>");
+    EXPECT_EQ(richTextOf("the [bubble](glossary:bubble) grows"),
+        "the <a href=\"glossary:bubble\">bubble</a> grows");
 }
 
 /// A lesson opens nothing but the glossary, and no text becomes an element that it is not.
@@ -42,6 +44,11 @@ TEST(LessonNumbers, AreTakenInTheUnitOfTheAnswerOrInTheirOwn)
     EXPECT_EQ(unitOfAnswer(share), "%");
     EXPECT_NEAR(typedNumber("34", share).value_or(0), 0.34, 1e-9);
     EXPECT_NEAR(typedNumber("34 %", share).value_or(0), 0.34, 1e-9);
+    const FigureValue ratio{.unit = FigureUnit::Number, .number = 0.08, .asPercent = true};
+    EXPECT_EQ(unitOfAnswer(ratio), "%");
+    EXPECT_NEAR(typedNumber("8", ratio).value_or(0), 0.08, 1e-9);
+    EXPECT_NEAR(typedNumber("8%", ratio).value_or(0), 0.08, 1e-9);
+    EXPECT_FALSE(typedNumber("8%", time)) << "a share is no time";
     const FigureValue count{.unit = FigureUnit::Count, .number = 4};
     EXPECT_EQ(unitOfAnswer(count), "");
     EXPECT_EQ(typedNumber("4", count), 4);

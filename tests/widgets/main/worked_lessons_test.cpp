@@ -1,4 +1,5 @@
-// Every lesson of the program is worked through in the window by mouse and keys, with the mistakes that it refuses.
+// Every lesson of the program is worked through in the window by mouse and keys, with the mistakes that it
+// refuses.
 
 #include <QtCore/QObject>
 #include <QtCore/QRegularExpression>
@@ -88,7 +89,8 @@ private Q_SLOTS:
                         auto links = kLink.globalMatch(words ? toQString(*words) : QString());
                         while (links.hasNext()) {
                             const QString term = links.next().captured(1);
-                            QVERIFY2(findTerm(term), qPrintable(toQString(lesson.name) + QStringLiteral(": ") + term));
+                            QVERIFY2(findTerm(term),
+                                qPrintable(toQString(lesson.name) + QStringLiteral(": ") + term));
                         }
                     }
                 }
@@ -104,8 +106,8 @@ private:
             QTest::addRow("%s", bundledLessons()[i].name.c_str()) << static_cast<int>(i);
     }
 
-    /// A card is clicked, questions are answered wrong and right, and each task is done by hand, after what it
-    /// refuses was done, too.
+    /// A card is clicked, questions are answered wrong and right, and each task is done by hand, after what
+    /// it refuses was done, too.
     void work()
     {
         QFETCH(int, index);
@@ -139,7 +141,8 @@ private:
                 continue;
             QVERIFY2(QTest::qWaitFor([&] { return missing().contains(toQString(wrong.says)); }, kLong),
                 qPrintable(toQString(wrong.says) + QStringLiteral("\nbut:\n") + missing()));
-            QTest::mouseClick(pane()->task()->findChild<QPushButton *>(QStringLiteral("beginAgain")), Qt::LeftButton);
+            QTest::mouseClick(
+                pane()->task()->findChild<QPushButton *>(QStringLiteral("beginAgain")), Qt::LeftButton);
         }
         for (const LessonDeed &deed : step.task->solution)
             doByHand(*m_window, deed);
@@ -158,7 +161,8 @@ private:
         }
         const LessonDesign &open = lesson.designs[static_cast<std::size_t>(step.open)];
         const LessonDesign design = filledUp(*wrong.design, open);
-        if (design.model != open.model || design.cluster != open.cluster || design.gallery.empty() || design.rows)
+        if (design.model != open.model || design.cluster != open.cluster || design.gallery.empty()
+            || design.rows)
             return false;
         if (design.devices != open.devices)
             doByHand(*m_window, {.kind = DeedKind::Devices, .devices = design.devices});
@@ -204,18 +208,21 @@ private:
     {
         return std::any_of(task.needs.begin(), task.needs.end(), [](const LessonNeed &need) {
             const std::vector<FigureName> figures = need.condition.figures();
-            return std::any_of(figures.begin(), figures.end(),
-                [](const FigureName &name) { return name.figure == Figure::Run || name.figure == Figure::Measured; });
+            return std::any_of(figures.begin(), figures.end(), [](const FigureName &name) {
+                return name.figure == Figure::Run || name.figure == Figure::Measured;
+            });
         });
     }
 
     void run()
     {
         const auto &workspace = m_window->workspace();
-        QTRY_VERIFY_WITH_TIMEOUT(!workspace.isPlanning() && workspace.latest()->grade == PlanGrade::Verified, kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !workspace.isPlanning() && workspace.latest()->grade == PlanGrade::Verified, kLong);
         QTRY_VERIFY_WITH_TIMEOUT(m_window->run()->runAction()->isEnabled(), kLong);
         QVERIFY(m_window->trigger(QStringLiteral("run.run")));
-        QTRY_VERIFY_WITH_TIMEOUT(!workspace.runs().empty() && workspace.runs().back().state == "done", 3 * kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            !workspace.runs().empty() && workspace.runs().back().state == "done", 3 * kLong);
     }
 
     LessonGuide *guide() const { return m_window->lessons()->guide(); }
