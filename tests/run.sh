@@ -13,15 +13,14 @@ set -euo pipefail
 
 installPackages "Planloom's tests" "${buildPackages[@]}" "${testPackages[@]}"
 
-# What is built once is compiled in fewer, larger pieces.
-once=(-DPLANLOOM_WERROR=OFF)
-[[ ${CI:-} == true || ${CI:-} == 1 ]] && once=(-DPLANLOOM_WERROR=ON -DPLANLOOM_BYTES_TOGETHER=160000 -DPLANLOOM_TEST_BYTES_TOGETHER=320000)
+werror=OFF
+[[ ${CI:-} == true || ${CI:-} == 1 ]] && werror=ON
 
 folder=$root/build/tests
 # Little optimisation and no debug information: for the tests, compiling takes longer than running. Nor does the compiler look
 # for memory to give back before it has a gibibyte. Tests of windows compute nothing themselves.
-configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -g0 --param=ggc-min-heapsize=1048576" -DPLANLOOM_WINDOW_TEST_FLAGS=-O0 \
-    -DPLANLOOM_UNITY=ON "${once[@]}"
+configure "$folder" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -g0 --param=ggc-min-heapsize=1048576" -DPLANLOOM_WERROR="$werror" \
+    -DPLANLOOM_WINDOW_TEST_FLAGS=-O0 -DPLANLOOM_UNITY=ON
 build "$folder"
 
 export QT_QPA_PLATFORM=offscreen

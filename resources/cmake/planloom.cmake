@@ -35,11 +35,9 @@ endif()
 include(${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake)
 
 # Bytes of sources of one target that are compiled together with PLANLOOM_UNITY: what they include is read once for all of
-# them. Of a library fewer, so that a change of one source does not wait long for its neighbours; who builds once
-# (.ci/run) has more together: each unit costs three to five seconds apart from what is in it.
-set(PLANLOOM_BYTES_TOGETHER 64000 CACHE STRING "Bytes of a library's sources that are compiled together")
-set(PLANLOOM_TEST_BYTES_TOGETHER 160000 CACHE STRING "Bytes of a test program's sources that are compiled together")
-mark_as_advanced(PLANLOOM_BYTES_TOGETHER PLANLOOM_TEST_BYTES_TOGETHER)
+# them. Of a library fewer, so that a change of one source does not wait long for its neighbours.
+set(PLANLOOM_BYTES_TOGETHER 64000)
+set(PLANLOOM_TEST_BYTES_TOGETHER 160000)
 if(PLANLOOM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # It takes a source that another one includes for a header, where types without linkage would be a mistake.
     target_compile_options(planloom_options INTERFACE -Wno-subobject-linkage)
