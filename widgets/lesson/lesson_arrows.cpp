@@ -53,11 +53,10 @@ LessonArrows::LessonArrows(QWidget *window)
 
 void LessonArrows::setTargets(std::vector<Target> targets)
 {
-    updateAround();
     m_targets = std::move(targets);
     m_places.clear();
     m_boxes.clear();
-    setVisible(!m_targets.empty());
+    takePlaces();
     if (m_targets.empty()) {
         m_timer.stop();
         return;
@@ -85,7 +84,6 @@ void LessonArrows::follow()
     }
     if (places == m_places)
         return;
-    updateAround();
     m_places = std::move(places);
     m_boxes.clear();
     std::vector<QRect> taken;
@@ -99,7 +97,7 @@ void LessonArrows::follow()
         m_boxes.push_back(boxFor(m_targets[i].words, *m_places[i], taken));
         taken.push_back(m_boxes.back());
     }
-    updateAround();
+    takePlaces();
 }
 
 /// Beside the target, where it covers neither another target nor another box, inside the window.
@@ -142,18 +140,32 @@ QRect LessonArrows::boxFor(const QString &words, const QRect &target, const std:
     return best;
 }
 
-void LessonArrows::updateAround()
+/// What is painted, and no more: what lies below is painted again with it.
+QRegion LessonArrows::coveredRegion() const
 {
+    QRegion region;
     std::size_t shown = 0;
     for (const auto &place : m_places) {
-        if (!place)
+        if (!place || shown >= m_boxes.size())
             continue;
-        QRect area = *place;
-        if (shown < m_boxes.size())
-            area = area.united(m_boxes[shown]);
-        ++shown;
-        update(area.adjusted(-2 * kPadding, -2 * kPadding, 2 * kPadding, 2 * kPadding));
+        const QRect frame = place->adjusted(-2 * kAround, -2 * kAround, 2 * kAround, 2 * kAround);
+        region += QRegion(frame) - place->adjusted(kAround, kAround, -kAround, -kAround);
+        const QRect box = m_boxes[shown++];
+        region += box.adjusted(-2, -2, 2, 2);
+        const QLineF line = between(box, *place);
+        const auto head = static_cast<int>(kArrowHead) + 2;
+        region += QRectF(line.p1(), line.p2()).normalized().toAlignedRect().adjusted(-head, -head, head, head);
     }
+    return region & rect();
+}
+
+void LessonArrows::takePlaces()
+{
+    const QRegion region = coveredRegion();
+    setVisible(!region.isEmpty());
+    if (!region.isEmpty())
+        setMask(region);
+    update();
 }
 
 void LessonArrows::paintEvent(QPaintEvent *)

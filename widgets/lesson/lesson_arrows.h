@@ -36,7 +36,8 @@ protected:
 
 private:
     QRect boxFor(const QString &words, const QRect &target, const std::vector<QRect> &taken) const;
-    void updateAround();
+    QRegion coveredRegion() const;
+    void takePlaces();
 
     std::vector<Target> m_targets;
     std::vector<std::optional<QRect>> m_places;

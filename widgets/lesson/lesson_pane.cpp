@@ -94,7 +94,9 @@ void LessonPane::clearStep()
     auto *page = new QWidget(this);
     m_body = new QVBoxLayout(page);
     m_body->setContentsMargins(0, 0, 4, 0);
-    m_scroll->setWidget(page); // deletes the one before
+    if (QWidget *before = m_scroll->takeWidget())
+        before->deleteLater(); // texts take a while to go
+    m_scroll->setWidget(page);
     m_scroll->verticalScrollBar()->setValue(0);
 }
 
