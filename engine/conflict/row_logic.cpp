@@ -1,5 +1,6 @@
 #include "engine/conflict/row_logic.h"
 
+#include "engine/binding/bound_table.h"
 #include "engine/table/kinds/beside.h"
 
 #include <z3++.h>
@@ -171,7 +172,7 @@ private:
         for (const auto &[stage, rows] : rowsOf) {
             for (const std::int32_t row : rows) {
                 std::set<std::int32_t> earlier; // rows with a lower stage that it reaches
-                reach(m_facts.operators[at(row)], [&](OperatorId op) {
+                reach(m_facts.operators[at(row)], [&, stage = stage](OperatorId op) {
                     for (const std::int32_t other : saidOf[at(op)])
                         if (std::get<StageRule>(ruleOf(other)).index < stage)
                             earlier.insert(other);

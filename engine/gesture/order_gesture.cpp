@@ -226,7 +226,7 @@ Proposal proposeOrderOf(
     std::int32_t same = -1;
     std::vector<std::int32_t> without;
     RowEdits edits(context);
-    forEachRule<OpOrderRule>(context, [&](std::int32_t line, const Row &old, const OpOrderRule &rule) {
+    forEachRule<OpOrderRule>(context, [&, offset = offset](std::int32_t line, const Row &old, const OpOrderRule &rule) {
         const auto &mine = std::get<OpOrderRule>(row.rule);
         if (old.selector == row.selector && rule.second == mine.second && rule.microBatch == mine.microBatch
             && rule.part == mine.part && rule.secondPart == mine.secondPart)
