@@ -83,8 +83,8 @@ std::set<OperatorId> PlanRows::operatorsOf(const Instruction &instruction, std::
     for (const BufferList *const list : {&instruction.inputs, &instruction.outputs})
         for (const std::int32_t buffer : *list)
             if (buffer >= 0) {
-                const auto tensor = static_cast<std::size_t>(
-                    buffers[static_cast<std::size_t>(buffer)].tensor.index);
+                const auto tensor =
+                    static_cast<std::size_t>(buffers[static_cast<std::size_t>(buffer)].tensor.index);
                 operators.insert(m_uses.producers[tensor].begin(), m_uses.producers[tensor].end());
             }
     const Operator &op = m_plan.graph->at(instruction.op);

@@ -20,9 +20,9 @@ public:
 
     /// Lines of a list of them, numbered from 1: "   2  split all : batch over dp".
     const std::string &list() const { return m_list; }
-    /// "row 2", "rows 2, 6": of a communication of `device`, the rows that cut the operators it is between along
-    /// the axes of the mesh that it goes along, that share states out, or that place stages. Empty where no row
-    /// speaks of them.
+    /// "row 2", "rows 2, 6": of a communication of `device`, the rows that cut the operators it is between
+    /// along the axes of the mesh that it goes along, that share states out, or that place stages. Empty
+    /// where no row speaks of them.
     std::string behind(const Instruction &instruction, std::int32_t device) const;
 
 private:
