@@ -99,8 +99,7 @@ struct LessonNumber {
 /// What a task asks of the learner's plan.
 struct LessonNeed {
     Condition condition{};
-    std::optional<LessonText>
-        otherwise{}; ///< What is said where it does not hold; else made of the condition.
+    std::optional<LessonText> otherwise{}; ///< What is said where it does not hold; else made of the condition.
     std::int32_t line = 0;
 };
 
@@ -175,8 +174,7 @@ struct Lesson {
 /// Reads a lesson's text. Never fails: what cannot be read is among the problems. Does not look at the disk
 /// but for whether files that it names are inside `folder` and there (not asked where `folder` is empty).
 /// O(length). Thread-safe.
-Lesson lessonFromText(
-    const std::string &name, const std::string &text, const std::filesystem::path &folder = {});
+Lesson lessonFromText(const std::string &name, const std::string &text, const std::filesystem::path &folder = {});
 
 /// Reads `folder`/lesson.md, of at most 1 MiB.
 /// @return NotFound, Io; ResourceLimit for a larger file. Waits for the disk.

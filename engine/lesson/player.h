@@ -25,8 +25,8 @@ struct LessonTarget {
 /// What a plan of a lesson is asked for with.
 /// @param design  complete: an element of `Lesson::designs`, or one filled up with `filledUp`
 /// @return as `openModel`; waits for the disk and for the model.
-Result<PlanRequest> requestOf(const Lesson &lesson, const LessonDesign &design,
-    const LessonTarget &target = {}, const std::stop_token &stop = {});
+Result<PlanRequest> requestOf(const Lesson &lesson, const LessonDesign &design, const LessonTarget &target = {},
+    const std::stop_token &stop = {});
 LessonDesign filledUp(const Lesson &lesson, const LessonPlan &plan);
 
 /// Carries deeds out on a design: what *Show me* would leave behind.

@@ -106,9 +106,10 @@ void LessonArrows::follow()
 QRect LessonArrows::boxFor(const QString &words, const QRect &target, const std::vector<QRect> &taken) const
 {
     const int width = fontMetrics().averageCharWidth() * kMostLetters;
-    const QSize size =
-        fontMetrics().boundingRect(QRect(0, 0, width, height()), Qt::TextWordWrap, words).size()
-        + QSize(2 * kPadding, 2 * kPadding);
+    const QSize size = fontMetrics()
+                           .boundingRect(QRect(0, 0, width, height()), Qt::TextWordWrap, words)
+                           .size()
+            + QSize(2 * kPadding, 2 * kPadding);
     // Of a large target, near its middle.
     const int x = target.center().x() - size.width() / 2;
     const int y = target.center().y() - size.height() / 2;
@@ -125,10 +126,8 @@ QRect LessonArrows::boxFor(const QString &words, const QRect &target, const std:
     std::int64_t least = -1;
     for (const QPoint &corner : corners) {
         QRect box(corner, size);
-        box.moveLeft(
-            std::clamp(box.left(), inside.left(), std::max(inside.left(), inside.right() - box.width())));
-        box.moveTop(
-            std::clamp(box.top(), inside.top(), std::max(inside.top(), inside.bottom() - box.height())));
+        box.moveLeft(std::clamp(box.left(), inside.left(), std::max(inside.left(), inside.right() - box.width())));
+        box.moveTop(std::clamp(box.top(), inside.top(), std::max(inside.top(), inside.bottom() - box.height())));
         std::int64_t covered = 0;
         for (const QRect &other : taken) {
             const QRect common = other.intersected(box);
@@ -184,8 +183,7 @@ void LessonArrows::paintEvent(QPaintEvent *)
         painter.setBrush(palette.surfaceRaised);
         painter.drawRoundedRect(box, kPadding, kPadding);
         painter.setPen(palette.text);
-        painter.drawText(
-            box.adjusted(kPadding, kPadding, -kPadding, -kPadding), Qt::TextWordWrap, m_targets[i].words);
+        painter.drawText(box.adjusted(kPadding, kPadding, -kPadding, -kPadding), Qt::TextWordWrap, m_targets[i].words);
     }
 }
 

@@ -112,8 +112,7 @@ void LessonGuide::leave()
     const bool finished = m_progress.step + 1 == static_cast<std::int32_t>(m_lesson->steps.size());
     if (m_workspace->model())
         m_stage->remember(toQString(m_lesson->name),
-            {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), finished,
-                m_workspace->path()});
+            {m_progress.step, static_cast<std::int32_t>(m_lesson->steps.size()), finished, m_workspace->path()});
     m_preparing.cancel();
     m_working.cancel();
     m_lesson.reset();
@@ -157,8 +156,9 @@ void LessonGuide::enterStep()
         m_opens = true;
         m_waits = false;
         m_preparing.ask([lesson = m_lesson, step = static_cast<std::size_t>(m_progress.step),
-                            target = LessonTarget{m_progress.cluster, {}}](
-                            const std::stop_token &stop) { return prepare(lesson, step, target, stop); });
+                            target = LessonTarget{m_progress.cluster, {}}](const std::stop_token &stop) {
+            return prepare(lesson, step, target, stop);
+        });
     }
     Q_EMIT changed();
 }
@@ -306,8 +306,8 @@ void LessonGuide::pointAt(const StepTexts &texts)
 {
     std::vector<LessonArrows::Target> targets;
     for (std::size_t i = 0; i < texts.points.size(); ++i) {
-        targets.push_back(
-            {texts.points[i], [this, point = step().points[i]] { return m_stage->placeOf(point); }});
+        targets.push_back({texts.points[i],
+            [this, point = step().points[i]] { return m_stage->placeOf(point); }});
     }
     m_arrows->setTargets(std::move(targets));
 }

@@ -74,8 +74,8 @@ private:
         std::optional<Error> error{};
     };
 
-    static Prepared prepare(const LessonSnapshot &lesson, std::size_t step, const LessonTarget &target,
-        const std::stop_token &stop);
+    static Prepared prepare(
+        const LessonSnapshot &lesson, std::size_t step, const LessonTarget &target, const std::stop_token &stop);
     void enterStep();
     void openDesign(const Prepared &design);
     void beginStep();

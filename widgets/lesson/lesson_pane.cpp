@@ -116,8 +116,7 @@ void LessonPane::setProblem(const QString &sentence)
 {
     clearStep();
     const Palette &palette = paletteFor(*this);
-    addText(QStringLiteral("<span style=\"color:%1\">%2</span>")
-                .arg(palette.error.name(), sentence.toHtmlEscaped()));
+    addText(QStringLiteral("<span style=\"color:%1\">%2</span>").arg(palette.error.name(), sentence.toHtmlEscaped()));
     m_body->addStretch(1);
     refreshHead();
 }
@@ -130,8 +129,7 @@ void LessonPane::setTexts(const StepTexts &texts, const LessonProgress &progress
         addPart(texts.parts[i], QStringLiteral("%1/%2").arg(m_step).arg(i), progress);
     const Palette &palette = paletteFor(*this);
     for (const QString &point : texts.points) {
-        addText(QStringLiteral("<span style=\"color:%1\">➜</span> %2")
-                    .arg(palette.accent.name(), point.toHtmlEscaped()));
+        addText(QStringLiteral("<span style=\"color:%1\">➜</span> %2").arg(palette.accent.name(), point.toHtmlEscaped()));
     }
     for (const QString &claim : texts.otherwise) {
         addText(QStringLiteral("<span style=\"color:%1\">%2</span> %3")
@@ -176,8 +174,7 @@ void LessonPane::addPart(const PartTexts &part, const QString &place, const Less
     label->setToolTip(part.text);
     QImageReader reader(part.picture);
     const QSize size = reader.size();
-    if (size.isValid() && size.width() <= kLargestPicture.width()
-        && size.height() <= kLargestPicture.height()) {
+    if (size.isValid() && size.width() <= kLargestPicture.width() && size.height() <= kLargestPicture.height()) {
         const int width = std::min(size.width(), sizeHint().width() - fontMetrics().averageCharWidth() * 4);
         reader.setScaledSize(size.scaled(width, size.height(), Qt::KeepAspectRatio));
         label->setPixmap(QPixmap::fromImage(reader.read()));

@@ -70,15 +70,15 @@ LessonProgress lessonProgressFromJson(const std::string &text)
     progress.step = stepIn(document, "step", 0);
     progress.reached = stepIn(document, "reached", 0);
     progress.open = stepIn(document, "open", -1);
-    eachStep(document, "begins",
-        [&](std::int32_t step, std::int64_t begin) { progress.begins[step] = static_cast<StepId>(begin); });
+    eachStep(document, "begins", [&](std::int32_t step, std::int64_t begin) {
+        progress.begins[step] = static_cast<StepId>(begin);
+    });
     eachStep(document, "hints", [&](std::int32_t step, std::int64_t count) {
         progress.hints[step] = static_cast<std::int32_t>(std::min<std::int64_t>(count, kMostSteps));
     });
     if (const auto done = document.find("done"); done != document.end() && done->is_array()) {
         for (const Json &step : *done) {
-            if (step.is_number_integer() && step.get<std::int64_t>() >= 0
-                && step.get<std::int64_t>() < kMostSteps)
+            if (step.is_number_integer() && step.get<std::int64_t>() >= 0 && step.get<std::int64_t>() < kMostSteps)
                 progress.done.insert(step.get<std::int32_t>());
         }
     }

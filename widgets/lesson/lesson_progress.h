@@ -20,8 +20,7 @@ struct LessonProgress {
     std::map<std::int32_t, StepId> begins{}; ///< By step of the lesson: where in the history it began.
     std::set<std::int32_t> done{}; ///< Steps whose task was done.
     std::map<std::int32_t, std::int32_t> hints{}; ///< By step: how many were asked for.
-    std::map<std::string, std::string>
-        answers{}; ///< By "STEP/PART": the number of the answer, or what was typed.
+    std::map<std::string, std::string> answers{}; ///< By "STEP/PART": the number of the answer, or what was typed.
     friend bool operator==(const LessonProgress &, const LessonProgress &) = default;
 
     bool isSeen(std::int32_t which) const { return which <= reached && begins.contains(which); }

@@ -127,8 +127,8 @@ void LessonTaskCard::refreshButtons()
     m_hint->setEnabled(m_shownHints < hints);
     m_show->setVisible(moves > 0);
     m_show->setEnabled(m_made < moves);
-    m_show->setText(
-        m_made > 0 && m_made < moves ? tr("Show &Me (%1 of %2)").arg(m_made + 1).arg(moves) : tr("Show &Me"));
+    m_show->setText(m_made > 0 && m_made < moves ? tr("Show &Me (%1 of %2)").arg(m_made + 1).arg(moves)
+                                                 : tr("Show &Me"));
 }
 
 } // namespace planloom

@@ -74,8 +74,8 @@ private:
                 texts.picture = toQString((m_asked.lesson->folder / prose->picture).string());
             return texts;
         }
-        texts.question = std::visit(
-            [this](const auto &question) { return questionOf(question); }, std::get<LessonQuestion>(part));
+        texts.question = std::visit([this](const auto &question) { return questionOf(question); },
+            std::get<LessonQuestion>(part));
         return texts;
     }
 
@@ -158,8 +158,8 @@ LessonFindings findingsOf(const LessonQuestionOfPlan &asked, const std::stop_tok
 QString unitOfAnswer(const FigureValue &answer)
 {
     const QString written = toQString(toString(answer));
-    const auto letter = std::find_if(
-        written.begin(), written.end(), [](QChar c) { return c.isLetter() || c == QLatin1Char('%'); });
+    const auto letter = std::find_if(written.begin(), written.end(),
+        [](QChar c) { return c.isLetter() || c == QLatin1Char('%'); });
     return written.mid(letter - written.begin()).trimmed();
 }
 

@@ -68,8 +68,7 @@ struct LessonQuestionOfPlan {
 /// What came of it.
 struct LessonFindings {
     std::optional<StepTexts> texts{};
-    std::optional<std::vector<std::string>>
-        missing{}; ///< Of the task, as `whatIsMissing`; nothing where it was not asked.
+    std::optional<std::vector<std::string>> missing{}; ///< Of the task, as `whatIsMissing`; nothing where it was not asked.
     bool stopped = false;
 };
 

@@ -123,7 +123,7 @@ void LessonWindow::openFolder(const QString &folder, const std::string &cluster)
     const QString id = QStringLiteral("lesson");
     if (!lesson || lesson->steps.empty()) {
         const Error error = lesson ? Error{ErrorCode::InvalidInput, "the lesson has no steps",
-                                "a step is a heading of the second level, and what stands below it", {}}
+                                         "a step is a heading of the second level, and what stands below it", {}}
                                    : lesson.error();
         m_window->notices().show({id, NoticeKind::Error, toQString(describe(error)), {}, true});
         return;
@@ -134,9 +134,9 @@ void LessonWindow::openFolder(const QString &folder, const std::string &cluster)
             lines << toQString(describe(lesson->problems[i]));
         if (lesson->problems.size() > 3)
             lines << tr("%1 more are in the log.").arg(lesson->problems.size() - 3);
-        m_window->notices().show({id, NoticeKind::Warning,
-            tr("The lesson is open but for this:") + QLatin1Char('\n') + lines.join(QLatin1Char('\n')), {},
-            true});
+        m_window->notices().show(
+            {id, NoticeKind::Warning, tr("The lesson is open but for this:") + QLatin1Char('\n') + lines.join(QLatin1Char('\n')),
+                {}, true});
     }
     open(std::make_shared<const Lesson>(*std::move(lesson)), cluster);
 }
@@ -249,8 +249,7 @@ std::optional<QRect> LessonWindow::placeOfOperator(const std::string &selector) 
     if (const DagPictureSnapshot picture = dag->picture(); picture && dag->isVisible()) {
         for (const OperatorId op : operators) {
             const std::int32_t unit = picture->outline->unitOfOperator[static_cast<std::size_t>(op.index)];
-            const std::int32_t box =
-                unit < 0 ? -1 : picture->visible.boxOfUnit[static_cast<std::size_t>(unit)];
+            const std::int32_t box = unit < 0 ? -1 : picture->visible.boxOfUnit[static_cast<std::size_t>(unit)];
             if (box < 0)
                 continue;
             if (const auto place = seen(dag, dag->viewRect(box).toAlignedRect()))

@@ -20,15 +20,13 @@ class LessonWindow : public QObject, public LessonStage
 {
     Q_OBJECT
 public:
-    /// @param folder  where sessions without a name are kept; those of lessons lie in a folder of it. Empty
-    /// keeps them in memory.
+    /// @param folder  where sessions without a name are kept; those of lessons lie in a folder of it. Empty keeps them in memory.
     LessonWindow(MainWindow *window, std::shared_ptr<Settings> settings, const QString &folder);
     ~LessonWindow() override;
 
     LessonGuide *guide() const { return m_guide; }
-    /// Goes on where somebody left a lesson, or begins it: here if there is no design in the window but a
-    /// lesson's, else in a window of its own. @param cluster  to work through it on; empty for its own: then
-    /// it begins anew
+    /// Goes on where somebody left a lesson, or begins it: here if there is no design in the window but a lesson's, else
+    /// in a window of its own. @param cluster  to work through it on; empty for its own: then it begins anew
     void open(const LessonSnapshot &lesson, const std::string &cluster = {});
     /// Reads a lesson of somebody's own. What is wrong with it is said across the window.
     void openFolder(const QString &folder, const std::string &cluster = {});

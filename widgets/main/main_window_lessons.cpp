@@ -23,9 +23,7 @@ void MainWindow::buildLessonCommands(QMenu *menu)
     QMenu *list = menu->addMenu(tr("&Lessons"));
     int number = 0;
     for (const Lesson &lesson : bundledLessons()) {
-        const auto open = [lessons, shared = std::make_shared<const Lesson>(lesson)] {
-            lessons->open(shared);
-        };
+        const auto open = [lessons, shared = std::make_shared<const Lesson>(lesson)] { lessons->open(shared); };
         QAction *action = m_commands->add(("lesson." + lesson.name).c_str(),
             tr("%1. %2").arg(++number).arg(toQString(lesson.title)), {}, nullptr, lessons, open);
         action->setToolTip(toQString(lesson.idea));
@@ -36,13 +34,14 @@ void MainWindow::buildLessonCommands(QMenu *menu)
         });
     }
     list->addSeparator();
-    list->addAction(m_commands->add("lesson.open", tr("&Open Lesson…"), {}, "open", lessons, [this, lessons] {
-        const QString folder = QFileDialog::getExistingDirectory(this, tr("Open the folder of a lesson"));
-        if (!folder.isEmpty())
-            lessons->openFolder(folder);
-    }));
-    QAction *leave = m_commands->add("lesson.leave", tr("Lea&ve the Lesson"), {}, "close", lessons,
-        [lessons] { lessons->guide()->leave(); });
+    list->addAction(
+        m_commands->add("lesson.open", tr("&Open Lesson…"), {}, "open", lessons, [this, lessons] {
+            const QString folder = QFileDialog::getExistingDirectory(this, tr("Open the folder of a lesson"));
+            if (!folder.isEmpty())
+                lessons->openFolder(folder);
+        }));
+    QAction *leave = m_commands->add(
+        "lesson.leave", tr("Lea&ve the Lesson"), {}, "close", lessons, [lessons] { lessons->guide()->leave(); });
     m_commands->enableWhile(leave, [lessons] { return lessons->guide()->isOn(); });
     connect(lessons->guide(), &LessonGuide::changed, this, [this, lessons] {
         refreshCommands();

@@ -356,8 +356,7 @@ void StartPage::showLessons(std::shared_ptr<Settings> settings)
     int place = 0;
     for (const Lesson &lesson : bundledLessons()) {
         auto *card = new LessonCard(lesson, place + 1, column);
-        connect(
-            card, &QAbstractButton::clicked, this, [this, card] { Q_EMIT lessonChosen(card->command()); });
+        connect(card, &QAbstractButton::clicked, this, [this, card] { Q_EMIT lessonChosen(card->command()); });
         grid->addWidget(card, place / kColumns, place % kColumns);
         ++place;
     }

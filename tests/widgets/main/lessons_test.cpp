@@ -152,15 +152,13 @@ private Q_SLOTS:
         question = pane()->questions().front();
         const double step = m_window->workspace().lastGood()->summary.stepSeconds;
         auto *number = question->findChild<QLineEdit *>(QStringLiteral("number"));
-        for (const auto &[typed, right] :
-            {std::pair{QString::number(step * 1e6) + QStringLiteral(" us"), true},
-                {QStringLiteral("no idea"), false}, {QStringLiteral("%1 s").arg(step * 2), false},
-                {QStringLiteral("%1s").arg(step * 1.04), true}}) {
+        for (const auto &[typed, right] : {std::pair{QString::number(step * 1e6) + QStringLiteral(" us"), true},
+                 {QStringLiteral("no idea"), false}, {QStringLiteral("%1 s").arg(step * 2), false},
+                 {QStringLiteral("%1s").arg(step * 1.04), true}}) {
             number->clear();
             QTest::keyClicks(number, typed);
             QTest::keyClick(number, Qt::Key_Return);
-            QVERIFY2(
-                question->isRight() == right, qPrintable(typed + QStringLiteral(": ") + reply(question)));
+            QVERIFY2(question->isRight() == right, qPrintable(typed + QStringLiteral(": ") + reply(question)));
         }
 
         // The task says what is missing, gives hints one after another, and is done by hand.
@@ -241,8 +239,7 @@ private Q_SLOTS:
                 other = window;
         }
         QVERIFY(other);
-        QTRY_VERIFY_WITH_TIMEOUT(
-            other->lessons()->guide()->isOn() && other->lessons()->guide()->isSettled(), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(other->lessons()->guide()->isOn() && other->lessons()->guide()->isSettled(), kLong);
         QVERIFY(!guide()->isOn());
         QCOMPARE(m_window->workspace().tableText(), rows);
         delete other;
@@ -296,8 +293,7 @@ private Q_SLOTS:
         m_window->findChild<StartPage *>()->ensureWidgetVisible(cards[index]);
         QTest::mouseClick(cards[index], Qt::LeftButton);
         for (std::size_t i = 0; i < lesson.steps.size(); ++i) {
-            QTRY_VERIFY_WITH_TIMEOUT(
-                guide()->isSettled() && guide()->progress().step == static_cast<int>(i), kLong);
+            QTRY_VERIFY_WITH_TIMEOUT(guide()->isSettled() && guide()->progress().step == static_cast<int>(i), kLong);
             const QString text = pane()->plainText();
             QVERIFY2(!text.contains(QLatin1Char('[')) && !text.contains(QLatin1Char('{')), qPrintable(text));
             QVERIFY2(!text.contains(QStringLiteral("Here it is otherwise")), qPrintable(text));
@@ -351,8 +347,7 @@ private:
     static void answer(LessonQuestionBox *question)
     {
         bool right = false;
-        const auto answers =
-            question->findChildren<QAbstractButton *>(QRegularExpression(QStringLiteral("^answer")));
+        const auto answers = question->findChildren<QAbstractButton *>(QRegularExpression(QStringLiteral("^answer")));
         for (QAbstractButton *button : answers) {
             QTest::mouseClick(button, Qt::LeftButton, {}, QPoint(8, button->height() / 2));
             QVERIFY(!reply(question).isEmpty());
