@@ -5,6 +5,7 @@ in the folder `reference`.
 """
 
 import argparse
+import json
 import os
 import sys
 
@@ -76,6 +77,7 @@ def main():
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--tolerance", type=float)
+    parser.add_argument("--out", metavar="FILE", help="write the differences there, too, as JSON")
     parser.add_argument("--double", action="store_true", help="all of it in double precision, where rounding is none of the difference")
     chosen = parser.parse_args()
     if chosen.tolerance is None:
@@ -105,6 +107,9 @@ def main():
         loss = abs(made[0] - expected[0]) / max(abs(expected[0]), 1e-30)
         gradient, weight = worst(made[1], expected[1]), worst(made[2], expected[2])
         ok = max(loss, gradient[0], weight[0]) <= chosen.tolerance
+        if chosen.out:
+            with open(chosen.out, "w") as file:
+                json.dump({"ok": ok, "loss": loss, "gradient": gradient, "weight": weight}, file)
         print(f"loss {made[0]:.7g}, of the unpartitioned model {expected[0]:.7g}; worst gradient {gradient[1]} {gradient[0]:.2g}, "
               f"worst weight {weight[1]} {weight[0]:.2g}: {'equal' if ok else 'DIFFERENT'}")
     if under_torchrun or plan["world"] == 1:

@@ -73,6 +73,8 @@ bool isWholeAlong(const Buffer &buffer, std::size_t d)
 /// those that this device has nothing of.
 std::int64_t joinedExtent(const OperatorSlots &slots, std::size_t i, std::size_t d)
 {
+    if (slots.bufferX(i).data != nullptr)
+        return wholeExtent(slots.bufferX(i), d);
     const auto &terms = slots.call().op->annotation;
     std::int64_t extent = 1;
     for (const std::int32_t factor : (slots.isBackward() ? terms.outputs : terms.inputs)[i].terms[d].factors)

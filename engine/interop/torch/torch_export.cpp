@@ -359,7 +359,8 @@ Result<std::map<std::string, TensorData>> weightsOf(
 
 std::string summaryOf(const ExecutionPlan &plan, std::int32_t programs)
 {
-    return counted(static_cast<std::int64_t>(plan.devices.size()) * plan.units.count, "process") + ", "
+    const std::int64_t world = static_cast<std::int64_t>(plan.devices.size()) * plan.units.count;
+    return std::to_string(world) + (world == 1 ? " process, " : " processes, ")
         + counted(plan.stageCount, "stage") + ", " + counted(batchCuts(plan), "micro-batch") + ", "
         + counted(programs, "distinct program");
 }

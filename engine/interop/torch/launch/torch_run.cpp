@@ -1,5 +1,6 @@
 #include "engine/interop/torch/launch/torch_run.h"
 
+#include "engine/base/files.h"
 #include "engine/interop/npy.h"
 #include "engine/interop/safetensors.h"
 #include "engine/interop/torch/launch/child_process.h"
@@ -34,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostLine = std::size_t{1} << 28U; ///< Spans of a step are one line.
 constexpr std::size_t kKeptErrors = 8192;
+constexpr double kSameInDouble = 1e-9; ///< What is closer than this there is the same computation.
 
 /// A folder that is gone with all that is in it in the end.
 class ScratchFolder
@@ -325,6 +327,37 @@ Result<CheckReport> compared(const RunRequest &request, const RunOutcome &got, c
     return compareOutcomes(got, reference, tolerances, movement);
 }
 
+/// How far the plan's programs and the model's are apart in double precision, where rounding explains
+/// nothing: by check.py, on drawn weights. Nothing where it could not say.
+std::optional<double> apartInDouble(const RunRequest &request, const std::string &python,
+    const ScratchFolder &scratch, const std::stop_token &stop)
+{
+    const std::string found = (scratch / "double.json").string();
+    auto child = ChildProcess::start(
+        {python, (scratch / "plan/check.py").string(), "--double", "--out", found, "--steps",
+            std::to_string(request.options.steps), "--seed", std::to_string(request.options.seed)});
+    if (!child)
+        return {};
+    PipeLines output(child->output());
+    PipeLines errors(child->errors());
+    while (!child->status() && !stop.stop_requested()) {
+        std::array<pollfd, 2> waits{
+            pollfd{output.descriptor(), POLLIN, 0}, pollfd{errors.descriptor(), POLLIN, 0}};
+        ::poll(waits.data(), waits.size(), 100);
+        (void)output.read();
+        (void)errors.read();
+    }
+    const auto text = readFile(found);
+    const Json said = text ? Json::parse(*text, nullptr, false) : Json{};
+    if (!said.is_object() || !said.contains("loss") || !said["loss"].is_number())
+        return {};
+    double worst = said["loss"].get<double>();
+    for (const char *const of : {"gradient", "weight"})
+        if (const Json &each = said.value(of, Json::array()); each.size() == 2 && each[0].is_number())
+            worst = std::max(worst, each[0].get<double>());
+    return worst;
+}
+
 Result<void> writeDump(const std::string &folder, const RunOutcome &outcome)
 {
     for (const auto &[name, array] : dumpOf(outcome))
@@ -371,7 +404,9 @@ Result<SuperviseOutcome> runOnTorch(
     TRY_VOID(requireTorchRun(request));
     TRY(const bool weights, hasWeights(request));
     TRY(const auto made,
-        exportTorch(request.plan, {.weights = weights && request.options.training.resume.empty()}));
+        exportTorch(request.plan,
+            {.weights = weights && request.options.training.resume.empty(),
+                .reference = request.reference.get()}));
     TRY(const auto place, torchPlaceOf(options.probe, made.world));
     TRY(const auto scratch, ScratchFolder::make());
     TRY_VOID(writeTorchFolder(made, scratch / "plan"));
@@ -396,6 +431,10 @@ Result<SuperviseOutcome> runOnTorch(
             TRY_VOID(writeDump(request.outcomeFolder, got));
         if (request.reference) {
             TRY(outcome.check, compared(request, got, stop));
+            if (!outcome.check->ok) {
+                outcome.check->inDouble = apartInDouble(request, options.probe.python, scratch, stop);
+                outcome.check->ok = outcome.check->inDouble && *outcome.check->inDouble <= kSameInDouble;
+            }
             run.send(checkEvent(*outcome.check));
         }
     }

@@ -28,7 +28,8 @@ Result<void> requireTorchRun(const RunRequest &request);
 ///
 /// - With a reference, loss, gradients and weights are compared with those of Planloom's own runner of it,
 /// with
-///   what one unit in the last place of inputs and weights moves as allowance.
+///   what one unit in the last place of inputs and weights moves as allowance. What is further apart is run
+///   again in double precision (check.py), which decides.
 /// - What users' code prints is a warning. Errors are those that a rank tells, with the rank in `where`; else
 ///   what was said last.
 /// - Cancelled, by `stop`, a signal, or a sink that reads no more, torchrun is asked to end all ranks, and
