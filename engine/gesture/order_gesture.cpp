@@ -226,18 +226,20 @@ Proposal proposeOrderOf(
     std::int32_t same = -1;
     std::vector<std::int32_t> without;
     RowEdits edits(context);
-    forEachRule<OpOrderRule>(context, [&, offset = offset](std::int32_t line, const Row &old, const OpOrderRule &rule) {
-        const auto &mine = std::get<OpOrderRule>(row.rule);
-        if (old.selector == row.selector && rule.second == mine.second && rule.microBatch == mine.microBatch
-            && rule.part == mine.part && rule.secondPart == mine.secondPart)
-            same = line;
-        const bool opposite = old.selector == mine.second && rule.second == row.selector
-            && rule.part == mine.secondPart && rule.secondPart == mine.part;
-        if (turnsAround && opposite && rule.microBatchOffset + offset <= 0) {
-            edits.remove(line);
-            without.push_back(line);
-        }
-    });
+    forEachRule<OpOrderRule>(
+        context, [&, offset = offset](std::int32_t line, const Row &old, const OpOrderRule &rule) {
+            const auto &mine = std::get<OpOrderRule>(row.rule);
+            if (old.selector == row.selector && rule.second == mine.second
+                && rule.microBatch == mine.microBatch && rule.part == mine.part
+                && rule.secondPart == mine.secondPart)
+                same = line;
+            const bool opposite = old.selector == mine.second && rule.second == row.selector
+                && rule.part == mine.secondPart && rule.secondPart == mine.part;
+            if (turnsAround && opposite && rule.microBatchOffset + offset <= 0) {
+                edits.remove(line);
+                without.push_back(line);
+            }
+        });
     if (same >= 0)
         without.push_back(same);
     if (const std::int32_t count = context.plan ? context.plan->microBatches : 0; microBatch >= 0 && count > 0

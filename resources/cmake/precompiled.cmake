@@ -44,7 +44,6 @@ if(PLANLOOM_GUI)
         target_link_libraries(planloom_qt_test INTERFACE planloom_qt Qt6::Test)
         # Paths, different for each target, that only QFINDTESTDATA needs.
         target_compile_options(planloom_qt_test INTERFACE -UQT_TESTCASE_BUILDDIR -UQT_TESTCASE_SOURCEDIR)
-        target_compile_options(planloom_qt_test INTERFACE ${PLANLOOM_WINDOW_TEST_FLAGS})
     endif()
 endif()
 
@@ -71,6 +70,7 @@ if(PLANLOOM_PRECOMPILE)
         if(PLANLOOM_TESTS)
             planloom_add_pch(widgets_tests LIBRARIES planloom_qt_test GTest::gtest
                 HEADERS ${PLANLOOM_QT_HEADERS} <QtTest/QSignalSpy> <QtTest/QTest> ${PLANLOOM_STANDARD_HEADERS} <gtest/gtest.h>)
+            target_compile_options(planloom_pch_widgets_tests PRIVATE ${PLANLOOM_WINDOW_TEST_FLAGS})
         endif()
     endif()
 endif()

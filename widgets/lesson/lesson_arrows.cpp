@@ -154,7 +154,8 @@ QRegion LessonArrows::coveredRegion() const
         region += box.adjusted(-2, -2, 2, 2);
         const QLineF line = between(box, *place);
         const auto head = static_cast<int>(kArrowHead) + 2;
-        region += QRectF(line.p1(), line.p2()).normalized().toAlignedRect().adjusted(-head, -head, head, head);
+        region +=
+            QRectF(line.p1(), line.p2()).normalized().toAlignedRect().adjusted(-head, -head, head, head);
     }
     return region & rect();
 }

@@ -177,10 +177,11 @@ TableEdit sizeRows(const TableDocument &document, const std::map<std::string, st
     std::vector<Row> added;
     for (const auto &[name, size] : sizes) {
         const auto &lines = changed.lines();
-        const auto found = std::find_if(lines.begin(), lines.end(), [&, &name = name](const TableLineSnapshot &line) {
-            const DimensionSizeRule *rule = sizeRuleOf(*line);
-            return rule != nullptr && ownName(&known, rule->name) == name;
-        });
+        const auto found =
+            std::find_if(lines.begin(), lines.end(), [&, &name = name](const TableLineSnapshot &line) {
+                const DimensionSizeRule *rule = sizeRuleOf(*line);
+                return rule != nullptr && ownName(&known, rule->name) == name;
+            });
         if (found == lines.end()) {
             added.emplace_back().rule = DimensionSizeRule{name, size};
             continue;
