@@ -90,6 +90,20 @@ std::string bucketOf(const DeviceProgram &program, const Segment &segment)
     return count < 2 ? std::string{} : std::to_string(place) + " of " + std::to_string(count);
 }
 
+/// " 2/4": which of the parts of an operator that its device runs one after another, in turns; empty where it
+/// runs one.
+std::string turnText(const ExecutionPlan &plan, const Instruction &instruction)
+{
+    const std::vector<DeviceId> &placed = plan.placement[static_cast<std::size_t>(instruction.op.index)];
+    if (static_cast<std::size_t>(instruction.part) >= placed.size())
+        return {};
+    const auto part = placed.begin() + instruction.part;
+    const auto parts = std::count(placed.begin(), placed.end(), *part);
+    if (parts < 2)
+        return {};
+    return " " + std::to_string(std::count(placed.begin(), part, *part) + 1) + "/" + std::to_string(parts);
+}
+
 } // namespace
 
 std::string labelOf(const TimelineBlock &block)
@@ -103,7 +117,8 @@ std::string labelOf(const TimelineScene &scene, std::size_t row)
     if (!instruction)
         return {};
     if (instruction->kind == InstructionKind::Kernel && instruction->op.valid()) {
-        const std::string name = shortName(scene.graph(), scene.graph().at(instruction->op));
+        const std::string name = shortName(scene.graph(), scene.graph().at(instruction->op))
+            + turnText(*scene.plan, *instruction);
         return instruction->recompute ? "↻ " + name : name;
     }
     return nameOf(instruction->kind);

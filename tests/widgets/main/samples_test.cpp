@@ -1,8 +1,14 @@
 #include "widgets/main/samples.h"
 
+#include "widgets/dag/dag_colours.h"
 #include "widgets/design/plan_update.h"
+#include "widgets/timeline/timeline_text.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
 
 namespace planloom {
 namespace {
@@ -91,6 +97,38 @@ TEST(Samples, TechniquesWinWhereTheyAreShown)
             }
         }
     }
+}
+
+/// Parts that run in turns are seen as such: on the graph how many there are, on the lanes which one runs.
+TEST(Samples, TurnsAreSeenOnGraphAndLanes)
+{
+    const Sample sample = *sampleNamed("swin");
+    const auto model = openModel({sample.model, {}, {}}, {});
+    ASSERT_TRUE(model);
+    const PlanUpdateSnapshot update = planned(*model, sample, sample.gallery);
+    ASSERT_TRUE(update && update->scene);
+    std::int32_t most = 1;
+    for (const OperatorDecision &decision : update->plan->decisions)
+        most = std::max(most, turnsOf(decision));
+    ASSERT_GT(most, 1);
+
+    const DagOutline outline = buildOutline((*model)->graph, DagMode::Folded);
+    const VisibleGraph visible = visibleGraph(outline, initialState(outline));
+    OperatorFacts facts;
+    facts.plan = update->plan;
+    const DagColours colours = coloursOf(outline, visible, facts, ColourBy::Device, lightPalette());
+    const QString turns = QStringLiteral("%1 turns").arg(most);
+    EXPECT_TRUE(std::any_of(colours.boxes.begin(), colours.boxes.end(),
+        [&](const BoxColours &box) { return box.badge.contains(turns); }));
+
+    std::set<std::string> ends;
+    for (std::size_t row = 0; row < update->scene->timeline->spans.size(); ++row) {
+        const std::string label = labelOf(*update->scene, row);
+        if (const auto space = label.rfind(' '); space != std::string::npos)
+            ends.insert(label.substr(space + 1));
+    }
+    for (std::int32_t turn = 1; turn <= most; ++turn)
+        EXPECT_TRUE(ends.contains(std::to_string(turn) + "/" + std::to_string(most))) << turn;
 }
 
 TEST(Samples, MalformedOnesSayWhere)
