@@ -3,8 +3,8 @@
 #include <QtConcurrent/QtConcurrentRun>
 
 #include "engine/naming/plan_name.h"
-#include "widgets/compare/plan_thumbnail.h"
 #include "widgets/design/workspace.h"
+#include "widgets/scene/plan_thumbnail.h"
 
 #include <algorithm>
 #include <utility>

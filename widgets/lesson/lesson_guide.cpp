@@ -9,7 +9,6 @@
 #include "widgets/lesson/lesson_moves.h"
 #include "widgets/lesson/lesson_pane.h"
 #include "widgets/lesson/lesson_task_card.h"
-#include "widgets/run/run_record.h"
 
 #include <algorithm>
 
@@ -169,7 +168,7 @@ void LessonGuide::enterStep()
     m_wantsTexts = false;
     m_pane->showStep(*m_lesson, m_progress);
     const bool seen = m_progress.isSeen(m_progress.step);
-    if (m_progress.open == step().open && (seen || !step().opens)) {
+    if (m_progress.open == step().open && (seen || (!step().opens && !isTaskSkipped()))) {
         m_waits = true;
         beginWhenPlanned();
     } else {
@@ -181,6 +180,14 @@ void LessonGuide::enterStep()
                 const std::stop_token &stop) { return prepare(lesson, step, target, known, stop); });
     }
     Q_EMIT changed();
+}
+
+/// The step before has a task that was passed by: this one speaks of a design in which it is done.
+bool LessonGuide::isTaskSkipped() const
+{
+    const std::int32_t before = m_progress.step - 1;
+    return before >= 0 && m_lesson->steps[static_cast<std::size_t>(before)].task
+        && !m_progress.done.contains(before);
 }
 
 /// What the step begins with for who has done all before it: a step is not always come to from the one
@@ -210,6 +217,19 @@ void LessonGuide::openDesign(const Prepared &design)
         m_opens = false;
         m_pane->setProblem(toQString(describe(*design.error)));
         Q_EMIT changed();
+        return;
+    }
+    if (m_progress.open == step().open && m_workspace->model()) { // the same design, a task further
+        m_opens = false;
+        DesignState wanted = m_workspace->history().state();
+        wanted.table = TableDocument(design.rows);
+        m_workspace->edit(
+            tr("lesson: as if it were done"), difference(m_workspace->history().state(), wanted));
+        if (design.target.cluster != m_workspace->cluster())
+            m_workspace->setCluster(design.target.cluster);
+        m_workspace->setDeviceCount(design.target.deviceCount);
+        m_waits = true;
+        beginWhenPlanned();
         return;
     }
     m_workspace->openWith(design.source, design.target.cluster, design.target.deviceCount, {}, design.rows);
@@ -285,7 +305,7 @@ void LessonGuide::ask()
     question.begun = m_begun;
     if (own && own->final)
         question.own = own;
-    question.run = lastRun();
+    question.run = m_stage->lastRun();
     question.texts = m_wantsTexts;
     question.palette = paletteFor(*m_pane);
     question.ratio = m_pane->devicePixelRatioF();
@@ -360,17 +380,6 @@ void LessonGuide::store()
         return;
     m_workspace->setView(kProgress, toJson(m_progress));
     remember(false);
-}
-
-std::optional<LessonRun> LessonGuide::lastRun() const
-{
-    const std::vector<SessionRun> &runs = m_workspace->runs();
-    if (runs.empty() || runs.back().step != m_workspace->history().current())
-        return std::nullopt;
-    const auto record = RunRecord::fromJson(runs.back().details);
-    if (!record || record->state != RunState::Done)
-        return std::nullopt;
-    return LessonRun{record->measuredStepSeconds(), record->check && record->check->ok};
 }
 
 } // namespace planloom

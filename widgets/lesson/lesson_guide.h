@@ -40,6 +40,8 @@ public:
     /// Brings it into sight, as far as that changes nothing else.
     virtual void reveal(const LessonPoint &point) = 0;
     virtual void openTerm(const QString &term) = 0;
+    /// What the last run of the design as it is came to; nothing where it has not run.
+    virtual std::optional<LessonRun> lastRun() const = 0;
     virtual void remember(const QString &lesson, const LessonMark &mark) = 0;
 };
 
@@ -82,6 +84,7 @@ private:
         const ModelSnapshot &known, const std::stop_token &stop);
     void beginLesson();
     void enterStep();
+    bool isTaskSkipped() const;
     void openDesign(const Prepared &design);
     void beginStep();
     void beginWhenPlanned();
@@ -95,7 +98,6 @@ private:
     void restoreBeginning(const QString &words);
     void pointAt(const StepTexts &texts);
     void store();
-    std::optional<LessonRun> lastRun() const;
     const LessonStep &step() const { return m_lesson->steps[static_cast<std::size_t>(m_progress.step)]; }
 
     Workspace *m_workspace;

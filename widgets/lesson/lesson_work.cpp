@@ -2,9 +2,9 @@
 
 #include "engine/base/text.h"
 #include "widgets/common/qt_text.h"
-#include "widgets/compare/plan_thumbnail.h"
 #include "widgets/lesson/lesson_moves.h"
 #include "widgets/lesson/lesson_words.h"
+#include "widgets/scene/plan_thumbnail.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <QtCore/QCoreApplication>

@@ -20,6 +20,7 @@
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/settings.h"
+#include "widgets/run/run_record.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"
 
@@ -391,6 +392,17 @@ void LessonWindow::openTerm(const QString &term)
 {
     if (auto *help = m_window->findChild<GlossaryHelp *>())
         help->open(term);
+}
+
+std::optional<LessonRun> LessonWindow::lastRun() const
+{
+    const std::vector<SessionRun> &runs = m_window->workspace().runs();
+    if (runs.empty() || runs.back().step != m_window->workspace().history().current())
+        return std::nullopt;
+    const auto record = RunRecord::fromJson(runs.back().details);
+    if (!record || record->state != RunState::Done)
+        return std::nullopt;
+    return LessonRun{record->measuredStepSeconds(), record->check && record->check->ok};
 }
 
 void LessonWindow::remember(const QString &lesson, const LessonMark &mark)

@@ -45,6 +45,7 @@ public:
     std::optional<QRect> placeOf(const LessonPoint &point) const override;
     void reveal(const LessonPoint &point) override;
     void openTerm(const QString &term) override;
+    std::optional<LessonRun> lastRun() const override;
     void remember(const QString &lesson, const LessonMark &mark) override;
 
 private:

@@ -34,10 +34,10 @@
 #include "widgets/main/player.h"
 #include "widgets/main/problems_panel.h"
 #include "widgets/main/settings.h"
-#include "widgets/main/sweep_panel.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/memory_panel.h"
 #include "widgets/run/run_panel.h"
+#include "widgets/sweep/sweep_panel.h"
 #include "widgets/table/table_panel.h"
 #include "widgets/trace/trace_panel.h"
 

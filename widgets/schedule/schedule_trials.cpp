@@ -2,7 +2,7 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 
-#include "widgets/compare/plan_thumbnail.h"
+#include "widgets/scene/plan_thumbnail.h"
 #include "widgets/scene/timeline_scene.h"
 
 #include <utility>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 
 namespace planloom {
 
@@ -159,21 +160,27 @@ void makeCompact(TimelineRow &row, int height, bool strips, const TimelineMetric
     row.blocks = std::max(height - 2 * row.padding - below - (height > metrics.least ? 1 : 0), 1);
 }
 
-/// Blocks and operators in `height` pixels, above communication, with a track for each queue or as a thin
-/// strip, and a thin strip of memory.
-bool makeLean(TimelineRow &row, int height, bool tracks, const TimelineMetrics &metrics)
+/// What a lane has below its full height.
+struct LeanParts {
+    bool bracket = false; ///< Of the warm-up, which is pulled.
+    bool tracks = false; ///< One for each queue; else a thin strip for all.
+};
+
+/// Blocks and operators in `height` pixels, above communication and a thin strip of memory.
+bool makeLean(TimelineRow &row, int height, LeanParts parts, const TimelineMetrics &metrics)
 {
     constexpr int kPadding = 2;
-    const int communication = tracks ? row.communication : std::min(row.communication, metrics.thin);
+    const int bracket = parts.bracket ? row.bracket : 0;
+    const int communication = parts.tracks ? row.communication : std::min(row.communication, metrics.thin);
     const int memory = std::min(row.memory, metrics.thin);
-    const int operators = height - 2 * kPadding - row.blocks - (communication > 0 ? communication + 1 : 0)
-        - (memory > 0 ? memory + 1 : 0) - 1;
+    const int operators = height - 2 * kPadding - bracket - row.blocks
+        - (communication > 0 ? communication + 1 : 0) - (memory > 0 ? memory + 1 : 0) - 1;
     if (operators * 2 < metrics.operators)
         return false;
     row.height = height;
     row.padding = kPadding;
     row.gap = 1;
-    row.bracket = 0;
+    row.bracket = bracket;
     row.memory = memory;
     row.communication = communication;
     row.operators = operators;
@@ -210,19 +217,20 @@ void lower(std::vector<TimelineRow> &rows, LaneHeight wanted, int height, const 
         height -= row.kind == TimelineRow::Kind::Device ? 0 : row.height;
     }
     const int each = devices > 0 ? std::max(height / devices, metrics.least) : 0;
-    const auto isLean = [&](bool tracks) {
-        return wanted == LaneHeight::Fit && std::all_of(rows.begin(), rows.end(), [&](TimelineRow row) {
-            return row.kind == TimelineRow::Kind::Group || makeLean(row, each, tracks, metrics);
+    std::optional<LeanParts> lean; // the most that all lanes have room for
+    for (const LeanParts parts : {LeanParts{true, true}, {true, false}, {false, true}, {false, false}}) {
+        const bool fits = std::all_of(rows.begin(), rows.end(), [&](TimelineRow row) {
+            return row.kind == TimelineRow::Kind::Group || makeLean(row, each, parts, metrics);
         });
-    };
-    const bool tracks = isLean(true);
-    const bool lean = tracks || isLean(false);
+        if (fits && !lean && wanted == LaneHeight::Fit)
+            lean = parts;
+    }
     const int low = wanted == LaneHeight::Fit ? std::min(each, 2 * metrics.compact) : metrics.compact;
     for (TimelineRow &row : rows) {
         if (row.kind == TimelineRow::Kind::Group)
             continue;
         if (lean)
-            makeLean(row, each, tracks, metrics);
+            makeLean(row, each, *lean, metrics);
         else
             makeCompact(row, low, wanted == LaneHeight::Fit, metrics);
     }

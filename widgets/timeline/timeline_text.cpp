@@ -117,8 +117,8 @@ std::string labelOf(const TimelineScene &scene, std::size_t row)
     if (!instruction)
         return {};
     if (instruction->kind == InstructionKind::Kernel && instruction->op.valid()) {
-        const std::string name = shortName(scene.graph(), scene.graph().at(instruction->op))
-            + turnText(*scene.plan, *instruction);
+        const std::string name =
+            shortName(scene.graph(), scene.graph().at(instruction->op)) + turnText(*scene.plan, *instruction);
         return instruction->recompute ? "↻ " + name : name;
     }
     return nameOf(instruction->kind);

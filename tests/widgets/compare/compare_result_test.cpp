@@ -7,8 +7,8 @@
 #include "widgets/compare/compare_export.h"
 #include "widgets/compare/compared_lanes.h"
 #include "widgets/compare/metric_table.h"
-#include "widgets/compare/plan_thumbnail.h"
 #include "widgets/compare/waterfall_view.h"
+#include "widgets/scene/plan_thumbnail.h"
 
 #include <gtest/gtest.h>
 

@@ -10,10 +10,10 @@
 #include "tests/widgets/compare/planned.h"
 #include "widgets/compare/pareto_view.h"
 #include "widgets/compare/plan_book.h"
-#include "widgets/compare/plan_thumbnail.h"
 #include "widgets/compare/plans_model.h"
 #include "widgets/compare/plans_panel.h"
 #include "widgets/design/workspace.h"
+#include "widgets/scene/plan_thumbnail.h"
 
 #include <memory>
 

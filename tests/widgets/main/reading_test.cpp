@@ -12,8 +12,8 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/sweep_chart.h"
-#include "widgets/main/sweep_panel.h"
+#include "widgets/sweep/sweep_chart.h"
+#include "widgets/sweep/sweep_panel.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "widgets/main/sweep_panel.h"
+#include "widgets/sweep/sweep_panel.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QPromise>
@@ -9,7 +9,7 @@
 
 #include "engine/base/words.h"
 #include "widgets/common/qt_text.h"
-#include "widgets/main/sweep_chart.h"
+#include "widgets/sweep/sweep_chart.h"
 
 #include <algorithm>
 

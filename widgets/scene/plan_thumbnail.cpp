@@ -1,4 +1,4 @@
-#include "widgets/compare/plan_thumbnail.h"
+#include "widgets/scene/plan_thumbnail.h"
 
 #include <QtGui/QPainter>
 

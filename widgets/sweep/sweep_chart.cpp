@@ -1,4 +1,4 @@
-#include "widgets/main/sweep_chart.h"
+#include "widgets/sweep/sweep_chart.h"
 
 #include <QtGui/QHelpEvent>
 #include <QtGui/QKeyEvent>
