@@ -57,6 +57,8 @@ const std::vector<NamedHelp> &namedHelp()
         {"whatif", "What If"},
         {"history", "History"},
         {"plans", "Plan"},
+        {"scenes", "Scene"},
+        {"lessonPane", "Lesson"},
         {"run", "Run"},
         {"trace", "Trace"},
         {"log", "Log"},
