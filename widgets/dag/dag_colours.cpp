@@ -385,14 +385,13 @@ private:
     {
         if (m_plan == nullptr)
             return;
-        const std::size_t boxes = m_visible.boxes.size();
-        std::vector<std::set<std::int32_t>> sets(boxes);
-        std::vector<std::int32_t> turns(boxes, 1); // the most of an operator inside
-        for (std::size_t box = boxes; box-- > 0;) {
+        std::vector<std::set<std::int32_t>> sets(m_visible.boxes.size());
+        for (std::size_t box = sets.size(); box-- > 0;) {
             auto &own = sets[box];
+            std::int32_t turns = 1; // the most of an operator
             for (std::int32_t i = m_visible.unitBegin[box]; i < m_visible.unitBegin[box + 1]; ++i) {
                 const auto &decision = m_plan->decisions[at(unitAt(i).op.index)];
-                turns[box] = std::max(turns[box], turnsOf(decision));
+                turns = std::max(turns, turnsOf(decision));
                 if (m_colourBy == ColourBy::Stage) {
                     if (decision.stage.valid())
                         own.insert(decision.stage.index);
@@ -404,16 +403,13 @@ private:
             if (!own.empty()) {
                 const QString ranges =
                     QString::fromStdString(rangesOf(std::vector<std::int32_t>(own.begin(), own.end())));
-                m_result.boxes[box].badge =
-                    m_colourBy == ColourBy::Stage ? tr("stage %1").arg(ranges) : ranges;
-                if (turns[box] > 1)
-                    m_result.boxes[box].badge += tr(" · %1 turns").arg(turns[box]);
+                QString &badge = m_result.boxes[box].badge;
+                badge = m_colourBy == ColourBy::Stage ? tr("stage %1").arg(ranges) : ranges;
+                if (turns > 1)
+                    badge += tr(" · %1 turns").arg(turns);
             }
-            if (m_visible.boxes[box].parent >= 0) {
-                auto &outer = turns[at(m_visible.boxes[box].parent)];
-                outer = std::max(outer, turns[box]);
+            if (m_visible.boxes[box].parent >= 0)
                 sets[at(m_visible.boxes[box].parent)].insert(own.begin(), own.end());
-            }
         }
     }
 

@@ -346,19 +346,19 @@ private Q_SLOTS:
             }
         }
         // These want a place in the timeline (a bracket, an idle stretch, a box), a schedule that repeats,
-        // stages that lie otherwise, a sorted grid, a plan with a name, the clipboard, a run, a search or a lesson,
-        // and have tests of their own with those.
+        // stages that lie otherwise, a sorted grid, a plan with a name, the clipboard, a run, a search or a
+        // lesson, and have tests of their own with those.
         static const QSet<QString> kElsewhere{QStringLiteral("timeline.moreInFlight"),
             QStringLiteral("timeline.lessInFlight"), QStringLiteral("timeline.whyIdle"),
             QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"), QStringLiteral("rows.paste"),
             QStringLiteral("plans.removeName"), QStringLiteral("run.stop"), QStringLiteral("run.pauseView"),
             QStringLiteral("run.again"), QStringLiteral("run.continue"), QStringLiteral("run.remove"),
             QStringLiteral("run.run"), QStringLiteral("solve.keepSearched"), QStringLiteral("rows.keep"),
-            QStringLiteral("rows.keepAll"), QStringLiteral("timeline.pinUnit"), QStringLiteral("lesson.leave"),
-            QStringLiteral("schedule.chimera"), QStringLiteral("schedule.hanayo"),
-            QStringLiteral("schedule.zb-v"), QStringLiteral("schedule.v-half"),
-            QStringLiteral("schedule.v-min"), QStringLiteral("schedule.dualpipe"),
-            QStringLiteral("schedule.dualpipev")};
+            QStringLiteral("rows.keepAll"), QStringLiteral("timeline.pinUnit"),
+            QStringLiteral("lesson.leave"), QStringLiteral("schedule.chimera"),
+            QStringLiteral("schedule.hanayo"), QStringLiteral("schedule.zb-v"),
+            QStringLiteral("schedule.v-half"), QStringLiteral("schedule.v-min"),
+            QStringLiteral("schedule.dualpipe"), QStringLiteral("schedule.dualpipev")};
         QStringList never;
         for (const Command &command : registry().commands()) {
             if (!possible.contains(command.id) && !kElsewhere.contains(command.id))
