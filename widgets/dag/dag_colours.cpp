@@ -392,21 +392,18 @@ private:
             for (std::int32_t i = m_visible.unitBegin[box]; i < m_visible.unitBegin[box + 1]; ++i) {
                 const auto &decision = m_plan->decisions[at(unitAt(i).op.index)];
                 turns = std::max(turns, turnsOf(decision));
-                if (m_colourBy == ColourBy::Stage) {
-                    if (decision.stage.valid())
-                        own.insert(decision.stage.index);
-                } else {
-                    for (const auto device : decision.devices)
+                for (const auto device : decision.devices)
+                    if (m_colourBy != ColourBy::Stage)
                         own.insert(device.index);
-                }
+                if (m_colourBy == ColourBy::Stage && decision.stage.valid())
+                    own.insert(decision.stage.index);
             }
             if (!own.empty()) {
                 const QString ranges =
                     QString::fromStdString(rangesOf(std::vector<std::int32_t>(own.begin(), own.end())));
                 QString &badge = m_result.boxes[box].badge;
                 badge = m_colourBy == ColourBy::Stage ? tr("stage %1").arg(ranges) : ranges;
-                if (turns > 1)
-                    badge += tr(" · %1 turns").arg(turns);
+                badge += turns > 1 ? tr(" · %1 turns").arg(turns) : QString();
             }
             if (m_visible.boxes[box].parent >= 0)
                 sets[at(m_visible.boxes[box].parent)].insert(own.begin(), own.end());
