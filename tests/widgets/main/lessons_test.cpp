@@ -208,6 +208,25 @@ private Q_SLOTS:
         QCOMPARE(m_window->workspace().tableText(), before);
     }
 
+    void aTaskThatIsPassedByCountsAsDoneForWhatFollows()
+    {
+        const QString folder = m_folder->filePath(QStringLiteral("three"));
+        std::filesystem::create_directory(folder.toStdString());
+        std::ofstream(folder.toStdString() + "/lesson.md")
+            << kLesson << "\n## Behind it\n\nThere are {data parallel} replicas.\n";
+        m_window->lessons()->openFolder(folder);
+        QTRY_VERIFY_WITH_TIMEOUT(guide()->isOn() && guide()->isSettled(), kLong);
+        for (const int step : {1, 2}) {
+            QTest::mouseClick(pane()->nextButton(), Qt::LeftButton);
+            QTRY_VERIFY_WITH_TIMEOUT(guide()->isSettled() && guide()->progress().step == step, kLong);
+        }
+        QVERIFY2(pane()->plainText().contains(QStringLiteral("There are 2 replicas.")),
+            qPrintable(pane()->plainText()));
+        QVERIFY(m_window->workspace().tableText().find("split all : batch over dp") != std::string::npos);
+        QVERIFY(m_window->trigger(QStringLiteral("edit.undo"))); // one step of the history
+        QVERIFY(m_window->workspace().tableText().find("place all") != std::string::npos);
+    }
+
     void whereOneLeftItIsWhereOneGoesOn()
     {
         begin();
