@@ -8,12 +8,11 @@ that the page asks for nothing else. Ends with status 0 if all of it holds. Run 
 """
 
 import argparse
-import json
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+from browser_page import dom, driven
 
 SCRIPT = """<script>
 setTimeout(() => {
@@ -69,26 +68,14 @@ setTimeout(() => {
 </script></body>"""
 
 
-def dom(browser, address):
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
-               "--virtual-time-budget=6000", "--dump-dom", address]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("talk")
     parser.add_argument("--browser", default="chromium")
     options = parser.parse_args()
     text = pathlib.Path(options.talk).read_text()
-    with tempfile.TemporaryDirectory() as folder:
-        page = pathlib.Path(folder) / "driven.html"
-        page.write_text(text.replace("</body>", SCRIPT))
-        match = re.search(r'<pre id="result">(.*?)</pre>', dom(options.browser, page.as_uri()), re.S)
-        if not match:
-            sys.exit("the page's script did not come to its end")
-        found = json.loads(match.group(1).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-        linked = dom(options.browser, pathlib.Path(options.talk).resolve().as_uri() + "#2")
+    found = driven(options.browser, options.talk, SCRIPT)
+    linked = dom(options.browser, pathlib.Path(options.talk).resolve().as_uri() + "#2")
     last = found["count"] - 1
     second = re.search(r'<section class="scene" id="scene-2"([^>]*)>', linked)
     checks = {
