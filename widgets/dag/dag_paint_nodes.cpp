@@ -255,7 +255,7 @@ void DagPainting::paintBadges()
         if (colours.badge.isEmpty())
             continue;
         const QRectF card = mapped(cardRect(box));
-        const QString text = metrics.elidedText(colours.badge, Qt::ElideRight, card.width() * 0.6);
+        const QString text = metrics.elidedText(colours.badge, Qt::ElideRight, card.width() * 1.1);
         const double height = metrics.height() + 1;
         const double width = std::max(height, metrics.horizontalAdvance(text) + 8);
         const QRectF pill(card.right() - width - 6 * m_scale, card.top() - height * 0.72, width, height);
