@@ -209,10 +209,14 @@ json searchToJson(const PlanAnswer &solved)
                 {"simulated_peak_bytes", plan.simulatedPeak}, {"at_seconds", plan.at}});
     return {{"plan", toString(search.best.configuration)}, {"rows", rows}, {"fits", search.fits},
         {"model_seconds", search.best.seconds}, {"bound_seconds", search.bound}, {"gap", search.gap()},
-        {"bound_of", search.isOfOthers() ? "equal stages" : "all"}, {"configurations", search.configurations},
-        {"priced", search.seen.size()}, {"simulated", seen}, {"memory_limit_bytes", search.memoryLimit},
-        {"least_peak_bytes", search.leastPeak}, {"least_needed_bytes", search.leastNeeded},
-        {"proven_too_large", search.cannotFit()}, {"seconds", search.searchSeconds}};
+        {"bound_of",
+            !search.isOfOthers()       ? "all"
+                : search.best.isBeside ? "priced"
+                                       : "equal stages"},
+        {"configurations", search.configurations}, {"priced", search.seen.size()}, {"simulated", seen},
+        {"memory_limit_bytes", search.memoryLimit}, {"least_peak_bytes", search.leastPeak},
+        {"least_needed_bytes", search.leastNeeded}, {"proven_too_large", search.cannotFit()},
+        {"seconds", search.searchSeconds}};
 }
 
 void printSearch(const PlanAnswer &solved)
@@ -222,7 +226,10 @@ void printSearch(const PlanAnswer &solved)
     const SearchResult &search = *solved.search;
     std::printf("  found          %s: none of %s%s is likely below %s",
         toString(search.best.configuration).c_str(), counted(search.configurations, "configuration").c_str(),
-        search.isOfOthers() ? " with equal stages" : "", secondsText(search.bound).c_str());
+        !search.isOfOthers()       ? ""
+            : search.best.isBeside ? " that are priced"
+                                   : " with equal stages",
+        secondsText(search.bound).c_str());
     if (search.isOfOthers())
         std::printf("\n");
     else

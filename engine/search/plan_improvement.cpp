@@ -29,6 +29,11 @@ constexpr int kMostIdleRaised = 2;
 /// Plans beside the space that are tried, and where memory is dear.
 constexpr int kMostBeside = 4;
 constexpr int kMostBesideWhereDear = 16;
+/// Plans of the space that are tried with sequences in zigzags.
+constexpr int kMostZigzags = 3;
+/// Of many parts of a sequence under a causal mask, the last one has twice as much to do as all have in
+/// zigzags: a plan whose sequences are cut so takes no less than this share.
+constexpr double kLeastOfZigzags = 0.5;
 /// A plan that holds so many times what there is is tried again with all layers computed again.
 constexpr double kFarTooLarge = 1.5;
 constexpr std::size_t kMostRelatives = 2; ///< Plans of before an edit that are tried.
@@ -67,7 +72,7 @@ void PlanImprovement::tryRelatives(SearchMemory::Kept &memory)
             return;
         m_plans.simulate(
             {.configuration = best.configuration, .seconds = best.seconds, .peakBytes = best.peakBytes},
-            each->rows, SimulatedPlans::Price::OfThisPlan);
+            each->rows, best.isBeside ? SimulatedPlans::Price::OfNone : SimulatedPlans::Price::OfThisPlan);
     }
 }
 
@@ -87,27 +92,55 @@ void PlanImprovement::lookBeside(double worked)
     const bool isDear = plans.mayCutOverAll()
         && (!m_plans.fits() || best.recompute != RecomputeWord::None || best.zero == 3 || best.inTurns)
         && plans.leastShare(m_setting.request.deviceCount) <= m_setting.space.memoryLimit;
-    if (!isDear && !plans.mayGoRound())
+    if (!isDear && !plans.mayCutQueries())
         return;
     const Beside beside{.plans = plans,
         .isDear = isDear,
         .zero = best.zero,
         .until = isDear ? worked + mostSeconds : std::max(worked, mostSeconds)};
+    if (plans.hasCausalQueries())
+        tryZigzags(beside);
     for (const StepEstimate &each : plans.partitions(m_setting.request.stop))
         for (const bool goesRound : {true, false})
             if (!tryBeside(beside, each, goesRound))
                 return;
 }
 
+void PlanImprovement::tryZigzags(const Beside &beside)
+{
+    std::vector<SimulatedPlans::Fitting> fitting = m_plans.fitting();
+    std::stable_sort(
+        fitting.begin(), fitting.end(), [](const auto &a, const auto &b) { return a.seconds < b.seconds; });
+    int tried = 0;
+    for (const auto &[seconds, estimate] : fitting) {
+        if (tried >= kMostZigzags || isOver(beside.until)
+            || seconds * kLeastOfZigzags >= m_plans.best().simulatedSeconds)
+            return;
+        if (!estimate.partition || estimate.configuration.isUnequal()
+            || beside.plans.axisOfQueries(estimate).empty())
+            continue;
+        auto rows = beside.plans.rowsOf(estimate, {.isZigzag = true});
+        if (!rows || !m_plans.isNew(*rows))
+            continue;
+        ++tried;
+        m_plans.simulate(estimate, *std::move(rows), SimulatedPlans::Price::OfNone);
+    }
+}
+
 bool PlanImprovement::tryBeside(const Beside &beside, const StepEstimate &partition, bool goesRound)
 {
-    if (goesRound ? !beside.plans.mayGoRound(partition) : !beside.isDear)
+    const bool cutsQueries = !beside.plans.axisOfQueries(partition).empty();
+    PlansBeside::Choice choice{.goesRound = goesRound,
+        .isZigzag = cutsQueries && beside.plans.hasCausalQueries(),
+        .cutsOverAll = beside.isDear};
+    if (goesRound ? !cutsQueries : !beside.isDear && !choice.isZigzag)
         return true;
     const auto limit = m_setting.space.memoryLimit;
     bool isFarTooLarge = false;
     for (const RecomputeWord word : {RecomputeWord::None, RecomputeWord::Selective, RecomputeWord::Full}) {
+        const double least = partition.seconds * (choice.isZigzag ? kLeastOfZigzags : 1);
         if (m_triedBeside >= (beside.isDear ? kMostBesideWhereDear : kMostBeside) || isOver(beside.until)
-            || (m_plans.fits() && partition.seconds >= m_plans.best().simulatedSeconds * (1 + kWorthMoving)))
+            || (m_plans.fits() && least >= m_plans.best().simulatedSeconds * (1 + kWorthMoving)))
             return false;
         if (isFarTooLarge && word == RecomputeWord::Selective)
             continue; // that saves less
@@ -115,13 +148,13 @@ bool PlanImprovement::tryBeside(const Beside &beside, const StepEstimate &partit
         other.configuration.recompute = word;
         if (!beside.isDear)
             other.configuration.zero = other.configuration.replicas > 1 ? beside.zero : 0;
-        auto rows = beside.plans.rowsOf(other, {.goesRound = goesRound, .cutsOverAll = beside.isDear});
+        auto rows = beside.plans.rowsOf(other, choice);
         if (!rows || !m_plans.isNew(*rows))
             return true;
         ++m_triedBeside;
         if (beside.isDear)
             other.configuration.zero = 3;
-        const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfOther);
+        const auto outcome = m_plans.simulate(other, *std::move(rows), SimulatedPlans::Price::OfNone);
         if (!beside.isDear || !outcome || outcome->simulatedPeak <= limit)
             return true; // computing more again only takes longer
         isFarTooLarge =

@@ -26,8 +26,8 @@ public:
     /// that they hold with leaves nothing worse than them.
     void tryRelatives(SearchMemory::Kept &memory);
 
-    /// Plans beside the space: keys and values that go round where that may be faster; and where memory is
-    /// dear, weights that are cut over all devices.
+    /// Plans beside the space: sequences in zigzags under causal masks, and keys and values that go round
+    /// where that may be faster; and where memory is dear, weights that are cut over all devices.
     /// @param worked  seconds of the search's work at which it ends, or `SearchOptions::mostSeconds` if that
     /// is more; where memory is dear, the sum of both
     void lookBeside(double worked);
@@ -44,6 +44,8 @@ public:
 private:
     /// All that there is to try of one partition beside the space, while there is time.
     struct Beside;
+    /// The fastest plans of the space with their sequences in zigzags.
+    void tryZigzags(const Beside &beside);
     bool tryBeside(const Beside &beside, const StepEstimate &partition, bool goesRound);
     /// @return by forward operator, the stages with which it is fastest
     std::vector<std::int32_t> moveStagesOf(SimulatedPlans::Fitting plan, double until);

@@ -22,26 +22,34 @@ PlansBeside::PlansBeside(
     , m_model(model)
     , m_space(space)
     , m_asked(asked)
-    , m_hasAttentions(std::any_of(model.graph->operators.begin(), model.graph->operators.end(),
-          [](const Operator &op) { return op.kind == OperatorKind::Attention; }))
 {
+    for (const Operator &op : model.graph->operators)
+        if (attentionAxes(op)) {
+            m_hasAttentions = true;
+            m_hasCausalAttentions = m_hasCausalAttentions || attentionReach(op.attributes).causal;
+        }
 }
 
-bool PlansBeside::mayGoRound(const StepEstimate &estimate) const
+std::string PlansBeside::axisOfQueries(const StepEstimate &estimate) const
 {
     if (!m_hasAttentions)
-        return false;
+        return {};
     const PartitionProblem &problem = m_estimator.problemOf(estimate.configuration);
+    std::string inner;
     for (std::size_t i = 0; i < problem.operatorCount(); ++i) {
         const auto axes = attentionAxes(m_model.graph->operators[i]);
         if (!axes || axes->query < 0)
             continue;
         const OperatorChoice &choice = problem.choiceOf(i, estimate.partition->choice[i]);
-        const Split &split = estimate.configuration.outerShards > 1 ? choice.outer : choice.split;
-        if (split.kind == SplitKind::Dimension && split.dimension == axes->query)
-            return true;
+        const auto cutsQueries = [&](const Split &split) {
+            return split.kind == SplitKind::Dimension && split.parts > 1 && split.dimension == axes->query;
+        };
+        if (estimate.configuration.outerShards > 1 && cutsQueries(choice.outer))
+            return m_space.outerShardAxis;
+        if (cutsQueries(choice.split))
+            inner = m_space.shardAxis;
     }
-    return false;
+    return inner;
 }
 
 bool PlansBeside::mayCutOverAll() const
@@ -79,16 +87,16 @@ std::vector<StepEstimate> PlansBeside::partitions(const std::stop_token &stop) c
 Result<ConstraintTable> PlansBeside::rowsOf(const StepEstimate &estimate, Choice choice) const
 {
     const Configuration &configuration = estimate.configuration;
+    const std::string axis = choice.goesRound || choice.isZigzag ? axisOfQueries(estimate) : "";
     TRY(ConstraintTable rows,
         planloom::rowsOf(estimate, m_estimator.problemOf(configuration), m_estimator.placedIn(configuration),
-            m_model, m_space, m_asked));
+            m_model, m_space, m_asked, choice.isZigzag ? axis : ""));
     const auto add = [&](Selector selector, Rule rule) {
         rows.rows.push_back(templateRow(std::move(selector), std::move(rule)));
         rows.rows.back().origin = RowOrigin::Solver;
     };
     if (choice.goesRound)
-        add({.kind = SelectorKind::Kind, .text = nameOf(OperatorKind::Attention)},
-            RingRule{configuration.outerShards > 1 ? m_space.outerShardAxis : m_space.shardAxis});
+        add({.kind = SelectorKind::Kind, .text = nameOf(OperatorKind::Attention)}, RingRule{axis});
     if (choice.cutsOverAll)
         for (Row &row : shardingChoice(m_model, m_asked, 3, "").rows)
             add(row.selector.kind == SelectorKind::All ? Selector{.kind = SelectorKind::Weight, .text = "*"}

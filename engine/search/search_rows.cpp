@@ -23,15 +23,30 @@ bool sameCut(const Split &a, const Split &b)
         && (a.kind != SplitKind::Dimension || (a.dimension == b.dimension && a.sizes == b.sizes));
 }
 
-/// A split as a row says it: its kind, the name of its dimension, and the sizes of uneven parts.
-using SaidSplit = std::tuple<SplitKind, std::string, std::vector<std::int64_t>>;
+/// A split as a row says it: its kind, the name of its dimension, the sizes of uneven parts, and whether its
+/// parts lie in zigzags.
+using SaidSplit = std::tuple<SplitKind, std::string, std::vector<std::int64_t>, bool>;
+
+/// Whether an operator's split into equal parts cuts a sequence that twice as many parts would cut, too.
+bool mayZigzag(const SelectorIndex &index, OperatorId op, const Split &split)
+{
+    if (split.kind != SplitKind::Dimension || !split.sizes.empty())
+        return false;
+    const DimensionClasses &classes = index.dimensions();
+    const DimensionClassId own = classes.ofOperator[at(op)][at(split.dimension)];
+    if (!own.valid())
+        return false;
+    const DimensionClassId sequence = leadingWith(classes, own, DimensionMeaning::Sequence);
+    return sequence.valid() && classes.at(sequence).extent % (2 * std::int64_t{split.parts}) == 0;
+}
 
 /// Operators whose partition over an axis no row of the asked ones gives, and the default rule would not
 /// choose.
 /// @param own  of a choice: the split over the axis; @param other  that over the other one
+/// @param zigzag  sequences are cut in zigzags
 std::map<SaidSplit, std::vector<OperatorId>> toBeSaid(const PartitionProblem &problem,
     const std::vector<std::int32_t> &choice, const PlacedOperators &placed, Split OperatorChoice::*own,
-    Split OperatorChoice::*other)
+    Split OperatorChoice::*other, bool zigzag)
 {
     const AxisSetting &setting = problem.setting();
     const Graph &graph = *setting.model->graph;
@@ -69,7 +84,8 @@ std::map<SaidSplit, std::vector<OperatorId>> toBeSaid(const PartitionProblem &pr
         const std::string name = wanted.kind == SplitKind::Dimension
             ? op.annotation.dimensions[static_cast<std::size_t>(wanted.dimension)].name
             : std::string{};
-        bySplit[{wanted.kind, name, wanted.sizes}].push_back(id);
+        bySplit[{wanted.kind, name, wanted.sizes, zigzag && mayZigzag(*setting.model->index, id, wanted)}]
+            .push_back(id);
     }
     return bySplit;
 }
@@ -104,7 +120,8 @@ bool addsUpOverShards(const PartitionProblem &problem, const std::vector<std::in
 } // namespace
 
 Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProblem &problem,
-    const PlacedOperators &placed, const Model &model, const SearchSpace &space, const ConstraintTable &asked)
+    const PlacedOperators &placed, const Model &model, const SearchSpace &space, const ConstraintTable &asked,
+    const std::string &zigzag)
 {
     const Configuration &chosen = estimate.configuration;
     const SelectorIndex &index = *model.index;
@@ -160,13 +177,14 @@ Result<ConstraintTable> rowsOf(const StepEstimate &estimate, const PartitionProb
     const auto sayOver = [&](const std::string &axis, Split OperatorChoice::*own,
                              Split OperatorChoice::*other) {
         for (const auto &[split, operators] :
-            toBeSaid(problem, estimate.partition->choice, placed, own, other)) {
-            const auto &[kind, name, sizes] = split;
+            toBeSaid(problem, estimate.partition->choice, placed, own, other, axis == zigzag)) {
+            const auto &[kind, name, sizes, isZigzag] = split;
             SplitStep step{.kind = kind,
                 .dimension = {.kind = DimensionRef::Kind::Identifier, .name = name},
                 .parts = 0,
                 .sizes = sizes,
-                .axis = axis};
+                .axis = axis,
+                .zigzag = isZigzag};
             for (Selector &selector : selectorsByName(index, operators))
                 add(std::move(selector), OpTransRule{{step}});
         }

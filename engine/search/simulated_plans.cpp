@@ -52,8 +52,9 @@ std::optional<SearchedPlan> SimulatedPlans::simulate(
     }
     const TimedStep &step = outcome->step;
     SearchedPlan plan{estimate.configuration, estimate.seconds, estimate.peakBytes, step.seconds, step.peak,
-        m_setting.request.secondsSinceBegin(), std::make_shared<const ConstraintTable>(rows)};
-    if (price == Price::OfOther) {
+        m_setting.request.secondsSinceBegin(), false, std::make_shared<const ConstraintTable>(rows)};
+    plan.isBeside = price == Price::OfNone;
+    if (price != Price::OfThisPlan) {
         plan.seconds = step.seconds;
         plan.peakBytes = step.peak;
     }

@@ -66,6 +66,7 @@ public:
     enum class Price : std::uint8_t {
         OfThisPlan, ///< The model has priced just this plan.
         OfOther, ///< The estimate's figures are of another plan: those simulated take their place.
+        OfNone, ///< Likewise, and the plan lies beside the space.
     };
     /// Simulates a plan. Nothing where it cannot be planned: `problem` has the first reason.
     std::optional<SearchedPlan> simulate(const StepEstimate &estimate, ConstraintTable rows, Price price);

@@ -27,6 +27,8 @@ struct SearchedPlan {
     double simulatedSeconds = 0;
     std::int64_t simulatedPeak = 0;
     double at = 0; ///< Seconds after the search began.
+    bool isBeside =
+        false; ///< It is none of the search's space (plans_beside.h), as nothing is that it bounds.
     /// That make it, where it was simulated; null elsewhere.
     std::shared_ptr<const ConstraintTable> rows{};
 };
@@ -45,7 +47,7 @@ struct SearchResult {
     SearchedPlan best{};
     bool fits = false; ///< In the devices' memory.
     /// Seconds of a simulated step that no plan of the search's space is likely to be below, and never above
-    /// the best plan's, which may lie beside the space (`Configuration::isUnequal`).
+    /// the best plan's, which may be none of the space's (`isOfOthers`).
     ///
     /// The least of all configurations: what is proven of each in the search's model, or nearly what the best
     /// plan of it that was priced takes there, by how far simulations of it, of those alike or of its
@@ -69,8 +71,9 @@ struct SearchResult {
     TimelineSnapshot figures{}; ///< Its simulation, without spans.
 
     bool cannotFit() const { return leastNeeded > memoryLimit; }
-    /// The bound is of plans with equal stages, and the best has others: more may be below it.
-    bool isOfOthers() const { return best.configuration.isUnequal(); }
+    /// The bound is of other plans than the best is one of, and more like the best may be below it: of plans
+    /// with equal stages, where it has others; of those that are priced, where it lies beside them.
+    bool isOfOthers() const { return best.configuration.isUnequal() || best.isBeside; }
     /// By how much of its step a better plan could be shorter: one of those that the bound is of.
     double gap() const
     {

@@ -201,7 +201,12 @@ QString SearchReport::sentence(const SearchResult &result)
     const QString found = tr("%1 takes %2 a step and %3 on its fullest device.")
                               .arg(planText(result.best), secondsText(result.best.simulatedSeconds),
                                   bytesText(result.best.simulatedPeak));
-    const QString bound = result.isOfOthers()
+    const QString bound = result.best.isBeside
+        ? tr("None of %1 configurations that are priced, with one part of a sequence on a device and keys "
+             "gathered, is likely to be below %2.")
+              .arg(result.configurations)
+              .arg(secondsText(result.bound))
+        : result.isOfOthers()
         ? tr("None of %1 configurations whose stages have equally many devices is likely to be below %2.")
               .arg(result.configurations)
               .arg(secondsText(result.bound))

@@ -49,7 +49,8 @@ QString howGood(const PlanAnswer &answer)
 {
     QString text;
     if (answer.search && answer.search->isOfOthers())
-        text += StatusTexts::tr(" · unequal stages");
+        text += answer.search->best.isBeside ? StatusTexts::tr(" · beside what was priced")
+                                             : StatusTexts::tr(" · unequal stages");
     else if (answer.search)
         text += StatusTexts::tr(" · gap ≈ %1%").arg(std::ceil(100 * answer.search->gap()), 0, 'f', 0);
     const auto idle = std::count_if(answer.summary.devices.begin(), answer.summary.devices.end(),

@@ -51,6 +51,28 @@ TEST(PlansBeside, KeysGoRoundWhereThatIsFaster)
                 site, "mesh cp=8\nsplit all : sequence over cp\nring kind:Attention : over cp\n"));
 }
 
+/// Under a causal mask the last part of a sequence has the most to do: all devices wait for the last one,
+/// unless each has an early and a late part. No such plan is priced, and what is said to bound plans is not
+/// of them.
+TEST(PlansBeside, CausalSequencesLieInZigzags)
+{
+    const Site site(
+        zooTraining("zoo:llama?layers=3&hidden=512&heads=4&kv_heads=1&ffn=2048&seq=65536&batch=1&vocab=8000"),
+        16, "dgx-h100");
+    for (const std::string rows : {"", "mesh cp=16\n"}) {
+        const auto found = site.search(rows);
+        ASSERT_TRUE(found) << describe(found.error());
+        site.expectHolds(rows, *found);
+        const double inParts = secondsByHand(site, "mesh cp=16\nsplit all : sequence over cp\n");
+        const double inZigzags = secondsByHand(site, "mesh cp=16\nsplit all : sequence over cp zigzag\n");
+        EXPECT_LT(inZigzags, 0.9 * inParts);
+        EXPECT_LE(found->best.simulatedSeconds, 1.001 * inZigzags);
+        EXPECT_TRUE(found->best.isBeside);
+        EXPECT_TRUE(found->isOfOthers());
+        EXPECT_LE(found->bound, found->best.simulatedSeconds);
+    }
+}
+
 /// Attentions that cost little beside what is sent exchange heads for tokens, all to all, which sends least.
 TEST(PlansBeside, HeadsAreExchangedWhereThatIsFaster)
 {
