@@ -16,11 +16,11 @@
 #include "engine/terminal/help.h"
 #include "widgets/common/gui_watchdog.h"
 #include "widgets/main/application_style.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <iostream>
 #include <map>

@@ -30,7 +30,7 @@
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/problems_panel.h"
-#include "widgets/main/window_place.h"
+#include "widgets/frame/window_place.h"
 #include "widgets/status/status_pill.h"
 #include "widgets/table/rows_view.h"
 #include "widgets/table/table_panel.h"

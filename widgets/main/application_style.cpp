@@ -6,7 +6,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QStyleFactory>
 
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 namespace planloom {
 

@@ -14,8 +14,6 @@
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QStatusBar>
-#include <QtWidgets/QToolBar>
-#include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
 
 #include "widgets/common/format.h"
@@ -23,18 +21,19 @@
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/advice_dialog.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/player.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/recent_list.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/tool_keys.h"
-#include "widgets/main/window_place.h"
+#include "widgets/frame/window_place.h"
 #include "widgets/schedule/schedule_board.h"
 #include "widgets/status/pill_state.h"
 #include "widgets/status/status_pill.h"
@@ -134,7 +133,7 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent)
     setLayoutHelper(m_services.layoutHelper);
     m_docks->reset();
     m_docks->setShown(false);
-    m_toolBar->hide();
+    m_toolBars->setShown(false);
     statusBar()->hide();
     m_commands->rescan();
     onState();
@@ -473,7 +472,7 @@ bool MainWindow::event(QEvent *event)
 void MainWindow::resizeEvent(QResizeEvent *event)
 {
     QMainWindow::resizeEvent(event);
-    fitToolBar();
+    m_toolBars->fit();
     if (m_status.size() == kStatusParts)
         fitStatusBar();
 }

@@ -29,8 +29,6 @@ class QMenu;
 class QSpinBox;
 class QSplitter;
 class QStackedWidget;
-class QToolBar;
-class QToolButton;
 
 namespace planloom {
 
@@ -67,6 +65,7 @@ class StatusPill;
 class TablePanel;
 struct AutodistRows;
 class ThemeKeeper;
+class ToolBars;
 class ToolKeys;
 struct LocatorEntry;
 struct LocatorSources;
@@ -239,7 +238,6 @@ private:
     QComboBox *followersChoice();
     void fillToolBar();
     void refreshSearchTool();
-    void fitToolBar();
     /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one
     /// of its own.
     QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts,
@@ -353,12 +351,7 @@ private:
     std::unique_ptr<CompareChoice> m_choice;
     CompareView *m_compare = nullptr; ///< Made when it is asked for.
     ToolKeys *m_tools = nullptr;
-    QToolBar *m_toolBar = nullptr;
-    std::vector<QAction *> m_spareTools; ///< Choices of the tool bar that menus have, too: first to go first.
-    std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
-    std::vector<QToolButton *> m_deedButtons; ///< Those that start something: their words go last of all.
-    std::vector<QAction *>
-        m_toolLabels; ///< Words before what is chosen in the tool bar: the first to go first.
+    ToolBars *m_toolBars = nullptr;
     QSpinBox *m_devices = nullptr;
     ClusterChooser *m_cluster = nullptr;
     ScheduleChooser *m_schedules = nullptr;
@@ -373,7 +366,6 @@ private:
     QPointer<AdviceDialog> m_advice; ///< While it is open.
     QAction *m_undo = nullptr;
     QAction *m_redo = nullptr;
-    int m_widestPill = 0; ///< Pixels, so far.
     QAction *m_searchOrStop = nullptr; ///< *Find Best Plan*, and *Keep Best So Far* while that goes on.
     QAction *m_live = nullptr;
     QAction *m_beside = nullptr;

@@ -7,7 +7,7 @@
 
 #include "widgets/main/advice_dialog.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/problems_panel.h"
 
 namespace planloom {

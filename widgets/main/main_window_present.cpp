@@ -15,7 +15,8 @@
 #include "engine/talk/talk.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/player.h"
@@ -71,7 +72,8 @@ void MainWindow::buildPresent()
     m_docks->add(tr("Scenes"), "scenes", panel, Qt::BottomDockWidgetArea, panel->list());
     PresentParts parts{.window = this, .graph = m_splitter->widget(0), .timeline = m_splitter->widget(1)};
     parts.canvases = {m_dag, m_timeline};
-    parts.chrome = {menuBar(), m_toolBar, statusBar(), titleOf(*parts.graph), titleOf(*parts.timeline)};
+    parts.chrome = {menuBar(), m_toolBars->choices(), m_toolBars->deeds(), statusBar(),
+        titleOf(*parts.graph), titleOf(*parts.timeline)};
     parts.bars = {m_notices, m_player->bar()};
     parts.dockState = [this] { return m_docks->state(); };
     parts.showDocks = [this](bool shown) { m_docks->setShown(shown); };

@@ -11,7 +11,6 @@
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QStatusBar>
-#include <QtWidgets/QToolBar>
 
 #include "engine/analyse/bound.h"
 #include "engine/base/place.h"
@@ -21,7 +20,8 @@
 #include "widgets/design/row_sentences.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/lesson_window.h"
@@ -66,7 +66,7 @@ void MainWindow::onModelChanged()
     m_inspector->setModel(model);
     if (m_stack->currentWidget() == m_start) {
         m_stack->setCurrentWidget(m_splitter);
-        m_toolBar->show();
+        m_toolBars->setShown(true);
         statusBar()->show();
         m_docks->setShown(true);
         m_dag->setFocus(Qt::OtherFocusReason);
@@ -368,10 +368,7 @@ void MainWindow::refreshPill()
     if (const auto state = pillStateOf(m_workspace, since))
         m_pill->setState(state->mood, state->text);
     m_shownPlan->setText(shownPlanText(m_workspace, since));
-    if (const int wide = m_pill->sizeHint().width(); wide > m_widestPill) {
-        m_widestPill = wide; // others make room for it, once
-        fitToolBar();
-    }
+    m_toolBars->fitState();
 }
 
 void MainWindow::refreshStatusBar()

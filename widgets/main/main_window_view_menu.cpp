@@ -12,7 +12,7 @@
 #include "engine/gesture/selection.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/player.h"
 

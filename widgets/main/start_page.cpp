@@ -18,7 +18,7 @@
 #include "widgets/common/palette.h"
 #include "widgets/common/qt_text.h"
 #include "widgets/main/lesson_window.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <algorithm>
 
