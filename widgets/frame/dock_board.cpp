@@ -417,6 +417,17 @@ bool DockBoard::restore(const QByteArray &state)
     return true;
 }
 
+void DockBoard::recall(const QByteArray &state, const QString &perspective)
+{
+    const bool isKnown = ownPerspectives().contains(perspective)
+        || std::any_of(m_perspectives.begin(), m_perspectives.end(),
+            [&perspective](const Perspective &each) { return each.id == perspective; });
+    if (!restore(state) || !isKnown || perspective == m_current)
+        return;
+    m_current = perspective;
+    Q_EMIT currentChanged(m_current);
+}
+
 /// The centre keeps its share of the window, whatever the docks would like.
 void DockBoard::limitSizes()
 {
@@ -428,7 +439,7 @@ void DockBoard::limitSizes()
             continue;
         }
         const Qt::DockWidgetArea area = m_window->dockWidgetArea(place.dock);
-        const double share = m_folded         ? kFoldedShare
+        const double share = m_folded        ? kFoldedShare
             : area == Qt::LeftDockWidgetArea ? kLeftShare
                                              : kRightShare;
         if (area == Qt::BottomDockWidgetArea)

@@ -17,8 +17,8 @@ namespace planloom {
 class Settings;
 
 /// The docks of a window and how they lie: perspectives (built in and own ones), what is remembered, and the
-/// rule that the centre keeps most of the window. In a window narrower than `kWide` the docks of both sides are
-/// tabs of one column; where they lay before is kept for wider days. A dock is added by one call.
+/// rule that the centre keeps most of the window. In a window narrower than `kWide` the docks of both sides
+/// are tabs of one column; where they lay before is kept for wider days. A dock is added by one call.
 class DockBoard : public QObject
 {
     Q_OBJECT
@@ -70,6 +70,8 @@ public:
     QByteArray state() const;
     /// @return false if `state` is not one of this window's
     bool restore(const QByteArray &state);
+    /// The same of a perspective, which is the current one from then on.
+    void recall(const QByteArray &state, const QString &perspective);
 
 Q_SIGNALS:
     /// A person, or a perspective, moved, opened or closed docks.

@@ -103,10 +103,13 @@ void ToolBars::choose(int width)
 {
     if (needed(Qt::ToolButtonTextBesideIcon, 0, Qt::ToolButtonTextBesideIcon, 0) <= width)
         return;
+    if (needed(Qt::ToolButtonIconOnly, 0, Qt::ToolButtonTextBesideIcon, 0) <= width)
+        return;
+    // A name says more than the word beside an icon.
     for (std::size_t unnamed = 0; unnamed <= m_names.size(); ++unnamed)
-        if (needed(Qt::ToolButtonIconOnly, unnamed, Qt::ToolButtonTextBesideIcon, 0) <= width)
+        if (needed(Qt::ToolButtonIconOnly, unnamed, Qt::ToolButtonIconOnly, 0) <= width)
             return;
-    for (std::size_t spared = 0; spared <= m_spare.size(); ++spared)
+    for (std::size_t spared = 1; spared <= m_spare.size(); ++spared)
         if (needed(Qt::ToolButtonIconOnly, m_names.size(), Qt::ToolButtonIconOnly, spared) <= width)
             return;
 }
@@ -121,8 +124,7 @@ void ToolBars::fit()
     choose(width);
     m_deeds->layout()->invalidate();
     const int state = std::min(m_state->sizeHint().width(), m_state->maximumWidth());
-    m_deeds->setMinimumWidth(
-        m_deeds->sizeHint().width() - state + std::max(state, m_stateRoom));
+    m_deeds->setMinimumWidth(m_deeds->sizeHint().width() - state + std::max(state, m_stateRoom));
 }
 
 void ToolBars::fitState()

@@ -12,7 +12,6 @@
 #include "widgets/design/workspace.h"
 #include "widgets/exchange/drop_reader.h"
 #include "widgets/main/gallery_preview.h"
-#include "widgets/main/limit_ways.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
 #include "widgets/status/pill_state.h"
@@ -67,6 +66,7 @@ struct AutodistRows;
 class ThemeKeeper;
 class ToolBars;
 class ToolKeys;
+class WaysOut;
 struct LocatorEntry;
 struct LocatorSources;
 
@@ -193,7 +193,6 @@ private:
     void say(const QString &sentence);
     void refreshCommands();
     void logPlan();
-    void findWaysWithinLimits();
     void noteRecent();
     /// Asks whether what is in no file may be lost. @param lose  the button for it; `then` follows
     void askBeforeLosingWork(const QString &lose, const std::function<void()> &then);
@@ -342,7 +341,7 @@ private:
     ProblemsPanel *m_problems = nullptr;
     GalleryPanel *m_gallery = nullptr;
     GalleryPreview m_galleryPreview; ///< Behind the workspace: it asks for its models.
-    LimitWays m_limitWays; ///< As that one.
+    std::unique_ptr<WaysOut> m_waysOut; ///< As that one.
     LogPanel *m_log = nullptr;
     HistoryPanel *m_history = nullptr;
     PlansPanel *m_plans = nullptr;

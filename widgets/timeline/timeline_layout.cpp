@@ -353,6 +353,8 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     }
     reorder(pinned, arrangement.order);
     rows.insert(rows.begin(), std::make_move_iterator(pinned.begin()), std::make_move_iterator(pinned.end()));
+    if (arrangement.laneHeight == LaneHeight::Fit)
+        height = static_cast<int>(height * std::clamp(arrangement.zoom, kLeastLaneZoom, kMostLaneZoom));
     lower(rows, arrangement.laneHeight, height, metrics);
     if (arrangement.laneHeight != LaneHeight::Compact)
         stretch(rows, height, metrics.mostStretch);
