@@ -5,7 +5,6 @@
 #include <QtTest/QTest>
 #include <QtWidgets/QCheckBox>
 #include <QtWidgets/QDockWidget>
-#include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QScrollBar>
@@ -269,10 +268,10 @@ private Q_SLOTS:
         at.window->selection().select({at.named("h.1.mlp.c_fc")});
         const auto told = [&] { return at.window->inspector()->toPlainText(); };
         QTRY_VERIFY(told().contains(meaningOfKind(OperatorKind::Linear)));
-        QVERIFY(!told().contains(QStringLiteral("in this plan")));
-        at.workspace().setTableText(at.workspace().tableText() + "precision all : bf16\n");
-        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
         QTRY_VERIFY2(told().contains(QStringLiteral(", in this plan bfloat16")), qPrintable(told()));
+        at.workspace().setTableText(at.workspace().tableText() + "precision all : fp32\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        QTRY_VERIFY2(!told().contains(QStringLiteral("in this plan")), qPrintable(told()));
     }
 
     void theGallerySpeaksOfThePlanAndModelThatThereAre()
@@ -306,18 +305,18 @@ private Q_SLOTS:
         openIn(*at.window, kTwoByTwo);
         Locator *locator = at.window->locator();
         locator->open(true);
-        const auto says = [&](const QString &words) {
-            const auto labels = locator->findChildren<QLabel *>();
-            return std::any_of(labels.begin(), labels.end(),
-                [&](const QLabel *label) { return label->isVisible() && label->text().contains(words); });
+        QTRY_VERIFY(locator->isVisible());
+        const auto first = [locator] {
+            return locator->model()->entries().empty() ? QString()
+                                                       : locator->model()->entries().front().title;
         };
-        const QString nothing = QStringLiteral("Nothing is called");
         QTest::keyClicks(locator->line(), QStringLiteral("qqzzxx"));
-        QTRY_VERIFY_WITH_TIMEOUT(locator->isSettled() && says(nothing), kPatience);
+        QTRY_COMPARE_WITH_TIMEOUT(first(), QStringLiteral("Nothing is called \"qqzzxx\""), kPatience);
         locator->line()->clear();
         QTest::keyClicks(locator->line(), QStringLiteral("export picture"));
-        QTRY_VERIFY_WITH_TIMEOUT(locator->isSettled() && !says(nothing), kPatience);
-        QCOMPARE(locator->model()->entries().front().command, QStringLiteral("file.exportPicture"));
+        QTRY_VERIFY_WITH_TIMEOUT(locator->isSettled(), kPatience);
+        QTRY_COMPARE_WITH_TIMEOUT(
+            locator->model()->entries().front().command, QStringLiteral("file.exportPicture"), kPatience);
         locator->close();
     }
 

@@ -93,12 +93,6 @@ public:
     }
 };
 
-QString usage()
-{
-    return Locator::tr("@ operator   = selector   # row   : time   d device   > command   or type a row: "
-                       "split k by 4 where fc1");
-}
-
 } // namespace
 
 void LocatorModel::setEntries(std::vector<LocatorEntry> entries)
@@ -168,7 +162,8 @@ Locator::Locator(GestureHost *host, std::function<LocatorSources()> sources, QWi
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setAccessibleName(tr("Results"));
     m_hint->setForegroundRole(QPalette::PlaceholderText);
-    m_hint->setText(usage());
+    m_hint->setText(tr("@ operator   = selector   # row   : time   d device   > command   or type a row: "
+                       "split k by 4 where fc1"));
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(8, 8, 8, 8);
     layout->addWidget(m_line);
@@ -258,8 +253,6 @@ void Locator::take()
     m_busy = false;
     m_sources.names = results.names;
     m_model->setEntries(results.entries);
-    const bool isNothing = results.entries.empty() && !results.text.trimmed().isEmpty();
-    m_hint->setText(isNothing ? tr("Nothing is called “%1”.").arg(results.text.trimmed()) : usage());
     place();
     int first = 0;
     while (first < m_model->rowCount() && !m_model->entries()[static_cast<std::size_t>(first)].enabled
