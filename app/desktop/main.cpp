@@ -15,12 +15,12 @@
 #include "engine/terminal/exit_status.h"
 #include "engine/terminal/help.h"
 #include "widgets/common/gui_watchdog.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/application_style.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/settings.h"
 
 #include <iostream>
 #include <map>
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     }
     ThemeKeeper themes(&application, services.settings);
     if (!options->theme.isEmpty())
-        themes.choose(options->theme);
+        themes.use(options->theme); // once: preferences stay as they are
     services.themes = &themes;
     // Beside the program, or, installed, where programs are that nobody starts by hand.
     for (const QString &folder : {QStringLiteral("/"), QStringLiteral("/../lib/planloom/")}) {

@@ -1,10 +1,13 @@
 #include "engine/hardware/cluster_json.h"
 
+#include "engine/base/nearest_name.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 namespace planloom {
@@ -117,9 +120,22 @@ public:
     {
         const auto found = m_value->find(name);
         if (found == m_value->end())
-            return wrong(at(name), std::string("the field \"") + name + "\" is missing");
+            return wrong(at(name), std::string("the field \"") + name + "\" is missing", misspelt(name));
         m_known.push_back(name);
         return &*found;
+    }
+
+    /// What is there in place of a field that is missing; empty where nothing is nearly called so.
+    std::string misspelt(const char *name) const
+    {
+        std::vector<std::string_view> unread;
+        for (auto each = m_value->begin(); each != m_value->end(); ++each)
+            if (std::find(m_known.begin(), m_known.end(), each.key()) == m_known.end())
+                unread.push_back(each.key());
+        if (didYouMean(name, unread).empty())
+            return {};
+        return "\"" + nearestNames(name, unread).front().substr(0, 60) + "\" is there: should that be \""
+            + name + "\"?";
     }
 
     const Json *find(const char *name)

@@ -352,7 +352,7 @@ private Q_SLOTS:
         first.workspace().addRun(run);
         QTRY_VERIFY_WITH_TIMEOUT(isShownAsSaved(first), kPatience);
         WindowForTests second(folder.path());
-        second.window->openHere(first.workspace().path());
+        second.workspace().openSession(first.workspace().path()); // as another program would
         QTRY_VERIFY_WITH_TIMEOUT(second.settled() && second.workspace().isReadOnly(), kPatience);
         QSignalSpy loaded(&second.workspace(), &Workspace::runTimelineLoaded);
         second.workspace().loadRunTimeline(1);
@@ -368,7 +368,7 @@ private Q_SLOTS:
         WindowForTests first(folder.path());
         begin(first);
         WindowForTests at(folder.path());
-        at.window->openHere(first.workspace().path());
+        at.workspace().openSession(first.workspace().path());
         QTRY_VERIFY_WITH_TIMEOUT(at.settled() && at.workspace().isReadOnly(), kPatience);
         const auto box = [&] { return at.window->findChild<QMessageBox *>(QStringLiteral("unsavedBox")); };
         const auto click = [&](QMessageBox::ButtonRole role) {

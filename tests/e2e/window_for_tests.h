@@ -10,9 +10,9 @@
 #include <QtWidgets/QApplication>
 
 #include "widgets/dag/dag_gesture_layer.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <functional>
 #include <memory>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 
@@ -53,15 +54,65 @@ std::string formatType(const TensorType &type)
     return std::string(nameOf(type.dataType)) + " " + formatShape(type.shape);
 }
 
+namespace {
+
+bool isSameWord(std::string_view a, std::string_view b)
+{
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+        [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+/// A name that an exporter made of the kind, a number, or both: "node_linear_13", "MatMul", "node_embedding".
+bool saysOnlyItsKind(std::string_view name, const Operator &op)
+{
+    const std::size_t end = name.find_last_not_of("0123456789");
+    if (end == std::string_view::npos || (end + 1 < name.size() && name[end] == '_'))
+        return true; // it is numbered
+    const std::string_view word = name.substr(name.find_last_of("_/.:") + 1);
+    return isSameWord(word, nameOf(op.kind))
+        || std::any_of(op.sources.begin(), op.sources.end(),
+            [word](const SourceNode &node) { return isSameWord(word, node.type); });
+}
+
+/// The module of the weight that `op` alone reads: "lm_head" for "model.lm_head.weight"; empty if there is
+/// none.
+std::string_view moduleOf(const Graph &graph, const Operator &op)
+{
+    const auto isWeight = [&](TensorId id) { return id.valid() && graph.at(id).role == TensorRole::Weight; };
+    const auto weight = std::find_if(op.inputs.begin(), op.inputs.end(), isWeight);
+    if (weight == op.inputs.end())
+        return {};
+    const std::string_view path = graph.at(*weight).name;
+    const std::size_t end = path.rfind('.');
+    if (end == std::string_view::npos || end == 0)
+        return {};
+    std::size_t begin = path.rfind('.', end - 1) + 1; // from 0 where there is no other
+    // A number alone says nothing: "mlp.0".
+    if (begin > 1
+        && path.substr(begin, end - begin).find_first_not_of("0123456789") == std::string_view::npos)
+        begin = path.rfind('.', begin - 2) + 1;
+    for (const Operator &other : graph.operators) {
+        if (other.direction != Direction::Forward)
+            break;
+        if (&other != &op
+            && std::find(other.inputs.begin(), other.inputs.end(), *weight) != other.inputs.end())
+            return {}; // it is tied: whose it is, is not said
+    }
+    return path.substr(begin, end - begin);
+}
+
+} // namespace
+
 std::string shortName(const Graph &graph, const Operator &op)
 {
-    if (!op.scope.valid())
-        return op.name;
-    const std::string path = pathOf(graph, op.scope);
-    if (!path.empty() && op.name.size() > path.size() + 1 && op.name.compare(0, path.size(), path) == 0
-        && op.name[path.size()] == '.')
-        return op.name.substr(path.size() + 1);
-    return op.name;
+    std::string own = op.name;
+    if (const std::string path = op.scope.valid() ? pathOf(graph, op.scope) : std::string(); !path.empty()
+        && own.size() > path.size() + 1 && own.compare(0, path.size(), path) == 0 && own[path.size()] == '.')
+        own.erase(0, path.size() + 1);
+    if (op.direction != Direction::Forward || !saysOnlyItsKind(own, op))
+        return own;
+    const std::string_view module = moduleOf(graph, op);
+    return module.empty() || op.name.find(module) != std::string::npos ? own : std::string(module);
 }
 
 std::string elided(const std::string &text, std::size_t most)

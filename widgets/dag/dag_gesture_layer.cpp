@@ -77,8 +77,6 @@ void DagGestureLayer::setHost(GestureHost *host)
     selectionChanged();
 }
 
-// What is where.
-
 SceneRect DagGestureLayer::nodeRect(std::int32_t box) const
 {
     const QRectF rect = m_view.viewRect(box);
@@ -268,8 +266,6 @@ bool DagGestureLayer::takeMenuRefusal()
 {
     return std::exchange(m_refuseMenu, false);
 }
-
-// The pointer.
 
 bool DagGestureLayer::mousePress(const QMouseEvent &event)
 {

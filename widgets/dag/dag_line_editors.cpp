@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kMostParts = 65536;
 constexpr int kChoiceRows = 8;
+constexpr int kLabelRole = Qt::UserRole + 1; ///< Of a dimension: its letter alone.
 
 bool isInside(const QObject *object, const QObject *around)
 {
@@ -201,7 +202,8 @@ SplitEditor::SplitEditor(const std::vector<DimensionChip> &chips, const std::vec
         if (isLocked(chips[i]) || std::find(seen.begin(), seen.end(), chips[i].label) != seen.end())
             continue;
         seen.push_back(chips[i].label);
-        m_dimension->addItem(QString::fromStdString(chips[i].label), static_cast<int>(i));
+        m_dimension->addItem(QString::fromStdString(chipText(chips[i])), static_cast<int>(i)); // "n hidden"
+        m_dimension->setItemData(m_dimension->count() - 1, m_labels.last(), kLabelRole);
     }
     m_dimension->setAccessibleName(tr("Dimension"));
     m_parts->setAccessibleName(tr("Number of parts"));
@@ -273,7 +275,7 @@ void SplitEditor::setChip(std::int32_t chip)
     // A dimension that inputs and outputs share stands here once.
     if (chip < 0 || chip >= m_labels.size())
         return;
-    if (const int place = m_dimension->findText(m_labels[chip]); place >= 0)
+    if (const int place = m_dimension->findData(m_labels[chip], kLabelRole); place >= 0)
         m_dimension->setCurrentIndex(place);
 }
 

@@ -235,6 +235,10 @@ PaintedBadges paintTraffic(QPainter &painter, const DagPicture &picture, const D
             }
             rect = QRectF(
                 centre.x() - width / 2, centre.y() - metrics.height() / 2 - 1, width, metrics.height() + 2);
+            // At the canvas' edge the words are moved to where they can be read, as far as their box is in
+            // sight.
+            if (anchor.x() >= 0 && anchor.x() <= canvas.width() && width + 4 <= canvas.width())
+                rect.moveLeft(std::clamp(rect.left(), 2.0, canvas.width() - width - 2));
             words = taken.isFree(rect);
             if (words && centre.y() > anchor.y() + metrics.height()) {
                 painter.setPen(QPen(colour, 1, Qt::DotLine));

@@ -2,6 +2,7 @@
 
 #include "engine/base/background_disposal.h"
 #include "engine/base/ids.h"
+#include "widgets/common/canvas_legend.h"
 #include "widgets/common/format.h"
 #include "widgets/dag/dag_accessible.h"
 #include "widgets/dag/dag_cone_bar.h"
@@ -12,7 +13,6 @@
 #include "widgets/design/plan_update.h"
 
 #include <QtCore/QEvent>
-#include <QtGui/QFontMetricsF>
 #include <QtGui/QPaintEvent>
 #include <QtGui/QPainter>
 
@@ -445,7 +445,7 @@ void DagView::fitAll()
 {
     if (!m_picture)
         return;
-    m_camera.fit(m_picture->scene.bounds, width(), height(), kFitMargin, kMostFitScale);
+    m_camera.fit(m_picture->scene.bounds, width(), heightAboveLegend(*this), kFitMargin, kMostFitScale);
     m_fitted = true;
     cameraMoved();
 }

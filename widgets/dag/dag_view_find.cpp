@@ -127,8 +127,6 @@ QString DagView::tooltipOf(std::int32_t box) const
     return html + QStringLiteral("</table>");
 }
 
-// Find.
-
 void DagView::openFind()
 {
     placeFindBar();

@@ -5,6 +5,7 @@
 #include "widgets/dag/dag_view.h"
 
 #include "engine/base/background_disposal.h"
+#include "widgets/common/canvas_legend.h"
 #include "widgets/dag/dag_find_bar.h"
 #include "widgets/dag/dag_gesture_layer.h"
 
@@ -204,7 +205,7 @@ void DagView::setReducedMotion(bool reduced)
 bool DagView::openLess(const DagPicture &picture)
 {
     DagCamera camera;
-    camera.fit(picture.scene.bounds, width(), height(), kFitMargin, kMostFitScale);
+    camera.fit(picture.scene.bounds, width(), heightAboveLegend(*this), kFitMargin, kMostFitScale);
     while (camera.scale < kLeastFirstScale && m_initialBoxes > 1) {
         m_initialBoxes /= 2;
         auto state = initialState(*picture.outline, m_initialBoxes);

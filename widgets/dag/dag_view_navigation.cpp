@@ -235,8 +235,6 @@ bool DagView::jumpAlongEdge(QPointF view)
     return true;
 }
 
-// Groups moved by hand.
-
 void DagView::setNudges(const std::map<std::string, QPointF> &nudges)
 {
     m_nudges = nudges;
@@ -287,8 +285,6 @@ void DagView::relayoutHere()
     if (any)
         requestLayout();
 }
-
-// Pictures.
 
 QSizeF DagView::wholeSize() const
 {

@@ -2,6 +2,7 @@
 
 #include "widgets/dag/dag_view.h"
 
+#include "widgets/common/canvas_legend.h"
 #include "widgets/dag/dag_painter.h"
 
 #include <QtGui/QFontMetricsF>
@@ -32,11 +33,10 @@ void DagView::paintOverlays(QPainter &painter)
 void DagView::paintLegend(QPainter &painter)
 {
     m_legendRects.assign(colours().legend.size(), QRectF());
-    if (colours().legend.empty() || width() < 360 || height() < 160)
+    if (colours().legend.empty() || !hasRoomForLegend(*this))
         return;
     const Palette &palette = paletteFor(*this);
-    QFont small = font();
-    small.setPixelSize(11);
+    const QFont small = legendFont(*this);
     QFont heading = small;
     heading.setBold(true);
     const QFontMetricsF metrics(small);

@@ -3,6 +3,7 @@
 #include "engine/hardware/cluster_json.h"
 #include "engine/hardware/framework.h"
 
+#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -36,6 +37,29 @@ std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, 
     if (!file)
         return {{"cluster", nameOrPath}};
     return {{"cluster", joinFramework(file->name, framework)}, {"cluster-json", std::move(file->json)}};
+}
+
+TargetChoice targetOf(const std::map<std::string, std::string> &values, const StoredCluster &stored,
+    const TargetChoice &otherwise)
+{
+    const auto text = [&values](const char *name) {
+        const auto found = values.find(name);
+        return found == values.end() ? std::string() : found->second;
+    };
+    TargetChoice target = otherwise;
+    if (std::string name = text("cluster"); !name.empty())
+        target.cluster = std::move(name);
+    target.clusterJson = text("cluster-json");
+    // A profile of the same name is no file.
+    if (target.clusterJson.empty() && target.cluster == stored.path
+        && stored.path.find('/') != std::string::npos)
+        target.clusterJson = stored.json;
+    const std::string count = text("devices");
+    std::int32_t devices = 0;
+    const auto [end, failure] = std::from_chars(count.data(), count.data() + count.size(), devices);
+    if (failure == std::errc{} && end == count.data() + count.size() && devices >= 1)
+        target.deviceCount = devices;
+    return target;
 }
 
 std::vector<ValueChange> targetChanges(

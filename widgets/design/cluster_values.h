@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/base/result.h"
+#include "engine/design/models/target.h"
 #include "sessions/history.h"
 
 #include <cstdint>
@@ -29,6 +30,16 @@ Result<ClusterFile> readClusterFile(const std::string &path);
 /// that is no cluster is passed on by its path, and the engine says why
 /// @param json  what is known of the file already; empty reads it
 std::map<std::string, std::string> clusterValues(const std::string &nameOrPath, const std::string &json);
+
+/// A cluster that a session of old names by its path, with what the file held beside the design.
+struct StoredCluster {
+    std::string path{};
+    std::string json{};
+};
+
+/// What a design with `values` is for; where they don't say, `otherwise`.
+TargetChoice targetOf(const std::map<std::string, std::string> &values, const StoredCluster &stored,
+    const TargetChoice &otherwise);
 
 /// What has a design with `values` be for `wanted`: a cluster as `clusterValues` names it, and "devices".
 std::vector<ValueChange> targetChanges(

@@ -311,8 +311,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
     m_remark.clear();
     m_path.clear();
     m_readOnly = false;
-    m_storedCluster.clear();
-    m_storedClusterJson.clear();
+    m_storedCluster = {};
     m_mergeKey.clear();
     m_unsolvedEdits = 0;
     if (opening.session) {
@@ -323,8 +322,7 @@ void Workspace::onModelOpened(const ModelSnapshot &model)
         m_history = std::move(contents.history);
         m_runs = std::move(contents.runs);
         m_view = std::move(contents.view);
-        m_storedClusterJson = std::move(contents.clusterJson);
-        m_storedCluster = value("cluster");
+        m_storedCluster = {value("cluster"), std::move(contents.clusterJson)};
         m_remark = QString::fromStdString(contents.remark);
         m_readOnly = contents.readOnly;
         m_keptSteps = static_cast<std::int32_t>(m_history.steps().size());

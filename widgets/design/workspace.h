@@ -12,6 +12,7 @@
 #include "engine/gesture/rebind.h"
 #include "engine/hardware/framework.h"
 #include "sessions/session_store.h"
+#include "widgets/design/cluster_values.h"
 #include "widgets/design/engine_service.h"
 #include "widgets/design/gesture_host.h"
 #include "widgets/design/plan_cache.h"
@@ -116,6 +117,8 @@ public:
         const QString &mergeKey = {});
     /// As typed in the text mode: keystrokes within a second are one step, and the engine waits for a pause.
     void setTableText(const std::string &text);
+    /// The same by what was typed: for tables of any length.
+    void editText(const TableEdit &edit);
     /// A profile's name, or the path of a cluster file, whose content is taken into the design.
     ///
     /// @param json  what the file holds, where it has been read; the first parameter is then its name
@@ -138,6 +141,8 @@ public:
     void applyGallery(const std::string &spec);
     /// What the design as it is asks of the engine; nothing without a model that can be planned.
     std::optional<PlanRequest> planRequest() const;
+    /// What *Find Best Plan* would ask; nothing where it can't.
+    std::optional<PlanRequest> searchRequest() const;
     /// What to plan to see what a gallery plan would do; nothing without a model.
     std::optional<PlanRequest> galleryRequest(const std::string &spec) const;
 
@@ -338,6 +343,8 @@ private:
     void onGalleryUpdated(const PlanUpdateSnapshot &update);
     void onSearchUpdated(const PlanUpdateSnapshot &update);
     void search(bool byName, bool meanwhile = false);
+    bool leaveToSearch(
+        PlanRequest &wanted) const; ///< False if the rows of a gallery plan can't be taken out.
     void adoptSearched(const PlanUpdateSnapshot &update);
     // workspace_so_far.cpp: what a search shows on its way
     void showBetter(const PlanUpdateSnapshot &update);
@@ -396,9 +403,7 @@ private:
     std::int32_t m_keptSteps =
         0; ///< Of the history: in the file of a read-only session, or in its last copy.
     std::string m_clusterJson; ///< Of a cluster from a file.
-    std::string m_storedCluster; ///< As the session's file was opened: old ones hold a path, and beside the
-                                 ///< design what it led to.
-    std::string m_storedClusterJson;
+    StoredCluster m_storedCluster; ///< As the session's file was opened.
     std::uint64_t m_designRevision = 0;
     QString m_mergeKey;
     QElapsedTimer m_sinceEdit; ///< For joining steps.

@@ -14,7 +14,6 @@
 #include "widgets/design/workspace.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <tuple>
 #include <utility>
@@ -74,17 +73,11 @@ std::string Workspace::value(const std::string &name) const
 
 void Workspace::readValues()
 {
-    if (const std::string name = value("cluster"); !name.empty())
-        m_cluster = name;
-    m_clusterJson = value("cluster-json");
-    // Sessions of old name the file itself, and keep what it held beside the design.
-    if (m_clusterJson.empty() && m_cluster == m_storedCluster && m_cluster.find('/') != std::string::npos)
-        m_clusterJson = m_storedClusterJson;
-    const std::string count = value("devices");
-    std::int32_t devices = 0;
-    const auto [end, failure] = std::from_chars(count.data(), count.data() + count.size(), devices);
-    if (failure == std::errc{} && end == count.data() + count.size() && devices >= 1)
-        m_deviceCount = devices;
+    TargetChoice target =
+        targetOf(m_history.state().values, m_storedCluster, {m_cluster, m_clusterJson, m_deviceCount});
+    m_cluster = std::move(target.cluster);
+    m_clusterJson = std::move(target.clusterJson);
+    m_deviceCount = target.deviceCount;
 }
 
 bool Workspace::edit(const QString &words, const DesignChange &change, const QString &mergeKey)
@@ -111,7 +104,11 @@ bool Workspace::setValue(
 
 void Workspace::setTableText(const std::string &text)
 {
-    const TableEdit edit = editTo(table(), text);
+    editText(editTo(table(), text));
+}
+
+void Workspace::editText(const TableEdit &edit)
+{
     record(wordsOfTextEdit(edit), {edit, {}}, QStringLiteral("text"), true);
 }
 
@@ -374,7 +371,7 @@ std::function<SessionContents()> Workspace::contents() const
 {
     SessionContents contents;
     contents.model = {m_model->source.source, {}, {}, valuesOf(m_openedOptions)};
-    contents.clusterJson = m_storedClusterJson;
+    contents.clusterJson = m_storedCluster.json;
     contents.history = m_history;
     contents.view = m_view;
     contents.runs = m_runs;

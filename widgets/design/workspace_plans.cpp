@@ -1,6 +1,5 @@
 // Plans of the rows as they are, as they would be, and as they were.
 
-#include "engine/base/words.h"
 #include "engine/design/explain/free_decisions.h"
 #include "engine/design/models/model_rows.h"
 #include "engine/design/schedules/block_move.h"
@@ -96,49 +95,6 @@ bool Workspace::isChosenAgain(const TableDocument &rows)
     return std::any_of(table.rows.begin(), table.rows.end(), [](const Row &row) {
         return row.enabled && row.origin == RowOrigin::Solver;
     }) && !scheduleThatHoldsSearch(table);
-}
-
-void Workspace::searchBest()
-{
-    if (const auto row = scheduleThatHoldsSearch(table().table())) {
-        const auto line = table().rowLines()[at(*row)];
-        Q_EMIT problem({ErrorCode::InvalidInput,
-            "the schedule of " + rowWords(line)
-                + " is for the stages that the grey rows make, and no search knows it",
-            "switch that row off to have all of them chosen again", "search"});
-        return;
-    }
-    search(true);
-}
-
-/// @param meanwhile  the plan of the rows as they are is not known, and shown until the search has one
-void Workspace::search(bool byName, bool meanwhile)
-{
-    if (!m_model || m_model->planProblem)
-        return;
-    dropSoFar();
-    PlanRequest wanted = requestFor(m_history.state());
-    if (meanwhile)
-        wanted.meanwhile = wanted.table;
-    // As for a gallery plan: what another one has decided gives way.
-    std::vector<std::int32_t> ofGallery;
-    for (std::int32_t line = 0; line < table().lineCount(); ++line)
-        if (const auto &row = table().lines()[static_cast<std::size_t>(line)]->row;
-            row && row->origin == RowOrigin::Template)
-            ofGallery.push_back(line);
-    if (!ofGallery.empty() && !wanted.table.apply(removeLines(wanted.table, ofGallery)))
-        return;
-    wanted.search = true;
-    wanted.memory = m_searchMemory;
-    wanted.betterEvery = m_betterEvery;
-    m_searchAsked = true;
-    m_searchByName = byName;
-    m_searchNext = false;
-    m_progress.reset();
-    m_galleryAsked.clear();
-    m_editTimer.stop();
-    m_revision = m_engine->plan(std::move(wanted));
-    Q_EMIT stateChanged();
 }
 
 /// The rows of a search become rows of the table, as a step.
@@ -391,17 +347,7 @@ PlanUpdateSnapshot Workspace::planOfStep(StepId step)
         return nullptr;
     }
     PlanRequest wanted = requestFor(*state);
-    const auto text = [&state](const char *name) {
-        const auto found = state->values.find(name);
-        return found == state->values.end() ? std::string{} : found->second;
-    };
-    if (const std::string name = text("cluster"); !name.empty())
-        wanted.target.cluster = name;
-    wanted.target.clusterJson = text("cluster-json");
-    if (wanted.target.clusterJson.empty() && wanted.target.cluster == m_storedCluster)
-        wanted.target.clusterJson = m_storedClusterJson;
-    if (const int count = QString::fromStdString(text("devices")).toInt(); count >= 1)
-        wanted.target.deviceCount = count;
+    wanted.target = targetOf(state->values, m_storedCluster, wanted.target);
     if (const PlanUpdateSnapshot known = m_cache.find(PlanCache::keyOf(wanted)))
         return known;
     const bool waiting = std::any_of(m_stepQueue.begin(), m_stepQueue.end(),

@@ -6,7 +6,7 @@
 #include <QtWidgets/QApplication>
 #include <QtWidgets/QStyleFactory>
 
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 namespace planloom {
 
@@ -114,11 +114,18 @@ ThemeKeeper::ThemeKeeper(QApplication *application, std::shared_ptr<Settings> se
 
 bool ThemeKeeper::followsDesktop() const
 {
-    return !themeFromName(m_settings->value(kThemeKey).toString());
+    return !m_used && !themeFromName(m_settings->value(kThemeKey).toString());
+}
+
+void ThemeKeeper::use(const QString &name)
+{
+    m_used = themeFromName(name);
+    refresh(false);
 }
 
 void ThemeKeeper::choose(const QString &name)
 {
+    m_used.reset();
     m_settings->setValue(kThemeKey, themeFromName(name) ? QVariant(name) : QVariant());
     refresh(false);
 }
@@ -128,7 +135,7 @@ void ThemeKeeper::refresh(bool always)
     if (m_refreshing)
         return;
     m_refreshing = true; // a change of the palette comes back as an event
-    const auto given = themeFromName(m_settings->value(kThemeKey).toString());
+    const auto given = m_used ? m_used : themeFromName(m_settings->value(kThemeKey).toString());
     const Theme wanted = given ? *given : desktopTheme(*m_application);
     const bool changed = wanted != m_theme;
     if (changed || always) {

@@ -39,6 +39,8 @@ public:
     bool followsDesktop() const;
     /// `name` as in `themeFromName`; anything else follows the desktop. Kept in the settings.
     void choose(const QString &name);
+    /// For this run of the program alone, until one is chosen.
+    void use(const QString &name);
 
 Q_SIGNALS:
     void themeChanged(planloom::Theme theme);
@@ -51,6 +53,7 @@ private:
 
     QApplication *m_application;
     std::shared_ptr<Settings> m_settings;
+    std::optional<Theme> m_used; ///< In place of what is kept.
     Theme m_theme = Theme::Light;
     bool m_refreshing = false;
 };

@@ -10,7 +10,7 @@
 #include <QtWidgets/QWidget>
 
 #include "widgets/common/themed_icon.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <algorithm>
 

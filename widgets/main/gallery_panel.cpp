@@ -162,15 +162,17 @@ GalleryPanel::GalleryPanel(QWidget *parent)
         [this] { m_line->setText(QString::fromStdString(m_form->spec())); });
     m_askTimer.setSingleShot(true);
     m_askTimer.setInterval(250);
-    connect(&m_askTimer, &QTimer::timeout, this, &GalleryPanel::ask);
+    connect(&m_askTimer, &QTimer::timeout, this, [this] {
+        const std::string said = spec().toStdString();
+        if (m_action->isEnabled() && m_gallery.find(said.substr(0, said.find(':'))))
+            Q_EMIT asked(spec());
+    });
     connect(m_line, &QLineEdit::textChanged, this, [this] {
         const std::string said = spec().toStdString();
         const GalleryEntry *entry = m_gallery.find(said.substr(0, said.find(':')));
         m_form->setEntry(entry, said);
         m_details->setVisible(entry != nullptr);
-        m_effect->hide();
-        m_copied.clear();
-        m_askTimer.start();
+        ask();
     });
     connect(m_apply, &QPushButton::clicked, this, &GalleryPanel::apply);
     connect(m_action, &QAction::triggered, this, &GalleryPanel::apply);
@@ -224,9 +226,17 @@ void GalleryPanel::askAboutCopies()
 
 void GalleryPanel::ask()
 {
-    const std::string said = spec().toStdString();
-    if (m_action->isEnabled() && m_gallery.find(said.substr(0, said.find(':'))))
-        Q_EMIT asked(spec());
+    m_effect->hide();
+    m_known.reset();
+    m_copied.clear();
+    setRefusal({});
+    m_askTimer.start();
+}
+
+void GalleryPanel::setNow(const TimelineSummary *now)
+{
+    if (const auto known = m_known)
+        setEffect(*known, now);
 }
 
 void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const TimelineSummary *now)
@@ -255,6 +265,7 @@ void GalleryPanel::setEffect(const Result<GalleryEffect> &effect, const Timeline
         if (!effect->copied.empty())
             lines.append(tr("Copied: %1").arg(QString::fromStdString(effect->copied)));
     }
+    m_known = std::make_shared<const Result<GalleryEffect>>(effect);
     m_copied = effect && effect->isCopied ? QString::fromStdString(effect->copied) : QString();
     m_effect->setText(lines.join(QLatin1Char('\n')));
     QPalette colours = m_effect->palette();
@@ -276,7 +287,7 @@ void GalleryPanel::setDeviceCount(int devices)
         return;
     m_devices = devices;
     fill();
-    m_askTimer.start();
+    ask();
 }
 
 void GalleryPanel::setUsable(bool usable)

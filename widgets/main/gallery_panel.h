@@ -7,6 +7,7 @@
 
 #include "engine/design/explain/gallery_effect.h"
 
+#include <memory>
 #include <string>
 
 class QLabel;
@@ -44,6 +45,10 @@ public:
     /// does).
     void setEffect(const Result<GalleryEffect> &effect, const TimelineSummary *now);
     QString effect() const; ///< As shown.
+    /// Another plan stands: what is shown is compared with it.
+    void setNow(const TimelineSummary *now);
+    /// What was said is of another model or other devices: it goes, and is asked for again.
+    void ask();
     /// The question whether a plan of copies shall be applied; null while there is none.
     QMessageBox *question() const { return m_question; }
     GalleryForm *form() const { return m_form; }
@@ -59,7 +64,6 @@ Q_SIGNALS:
 private:
     void fill();
     void apply();
-    void ask();
     void askAboutCopies();
 
     QListWidget *m_list;
@@ -73,6 +77,7 @@ private:
     QTimer m_askTimer; ///< What is typed fast is asked for once.
     QAction *m_action;
     int m_devices = 1;
+    std::shared_ptr<const Result<GalleryEffect>> m_known; ///< Of the plan of the line; null until it is.
     QString m_copied{}; ///< Of the plan of the line, where most of its work is copied: how much, and why.
     QPointer<QMessageBox> m_question{};
 };

@@ -10,6 +10,7 @@
 #include "engine/naming/plan_name.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
+#include "widgets/inspector/kind_meanings.h"
 
 #include <QtCore/QCoreApplication>
 
@@ -109,7 +110,10 @@ QString typeOf(const Graph &graph, TensorId id)
     return escaped(formatType(graph.at(id)));
 }
 
-void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::vector<TensorId> &ids)
+/// @param storage  of what the operator reads and makes, where the plan keeps it in another type than the
+/// model
+void tensors(
+    Sheet &sheet, const Graph &graph, const QString &name, const std::vector<TensorId> &ids, DataType storage)
 {
     std::size_t slot = 0;
     for (const TensorId id : ids) {
@@ -117,10 +121,22 @@ void tensors(Sheet &sheet, const Graph &graph, const QString &name, const std::v
         ++slot;
         if (!id.valid())
             continue;
-        sheet.row(label,
-            QStringLiteral("%1<br>%2")
-                .arg(typeOf(graph, id), sheet.muted(escaped(elided(graph.at(id).name, 44)))));
+        QString type = typeOf(graph, id);
+        if (graph.at(id).type.dataType == DataType::Float32 && storage != DataType::Float32)
+            type += tr(", in this plan %1").arg(escaped(nameOf(storage)));
+        sheet.row(
+            label, QStringLiteral("%1<br>%2").arg(type, sheet.muted(escaped(elided(graph.at(id).name, 44)))));
     }
+}
+
+/// What operators of the kind do, and this one's attributes.
+void kindOf(Sheet &sheet, const Operator &op)
+{
+    sheet.section(tr("What it does"));
+    if (const QString meaning = meaningOfKind(op.kind); !meaning.isEmpty())
+        sheet.wide(meaning.toHtmlEscaped());
+    for (const auto &[name, value] : op.attributes.all())
+        sheet.row(sheet.mono(escaped(name)), attributeText(value).toHtmlEscaped());
 }
 
 /// A split along the identifier leaves parts of some output that are not summed.
@@ -356,8 +372,12 @@ QString oneOperator(
         decision(sheet, *update, id, isInFull);
     dimensions(sheet, model, id);
     sheet.section(tr("Tensors"));
-    tensors(sheet, graph, tr("Input"), op.inputs);
-    tensors(sheet, graph, tr("Output"), op.outputs);
+    const DataType storage = update && update->plan
+        ? update->plan->decisions[static_cast<std::size_t>(id.index)].precision.storage
+        : DataType::Float32;
+    tensors(sheet, graph, tr("Input"), op.inputs, storage);
+    tensors(sheet, graph, tr("Output"), op.outputs, storage);
+    kindOf(sheet, op);
     cost(sheet, graph, update, id);
     if (update && update->scene && update->scene->plan)
         memory(sheet, *update->scene->plan, op);

@@ -1,5 +1,6 @@
 #include "widgets/main/main_window.h"
 
+#include <QtCore/QFileInfo>
 #include <QtCore/QSignalBlocker>
 #include <QtGui/QActionGroup>
 #include <QtGui/QCloseEvent>
@@ -14,27 +15,27 @@
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QStatusBar>
-#include <QtWidgets/QToolBar>
-#include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
 
 #include "widgets/common/format.h"
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
+#include "widgets/frame/tool_bars.h"
+#include "widgets/frame/window_place.h"
 #include "widgets/main/advice_dialog.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/player.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/recent_list.h"
-#include "widgets/main/settings.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/main/start_page.h"
 #include "widgets/main/tool_keys.h"
-#include "widgets/main/window_place.h"
+#include "widgets/problems/ways_out.h"
 #include "widgets/schedule/schedule_board.h"
 #include "widgets/status/pill_state.h"
 #include "widgets/status/status_pill.h"
@@ -71,6 +72,12 @@ ColourBy dagColour(TimelineColouring colouring)
         break;
     }
     return ColourBy::Kind;
+}
+
+bool isSameFile(const QString &one, const QString &other)
+{
+    const QString file = one.isEmpty() ? QString() : QFileInfo(one).canonicalFilePath();
+    return !file.isEmpty() && file == QFileInfo(other).canonicalFilePath();
 }
 
 } // namespace
@@ -134,7 +141,7 @@ MainWindow::MainWindow(WindowServices services, QWidget *parent)
     setLayoutHelper(m_services.layoutHelper);
     m_docks->reset();
     m_docks->setShown(false);
-    m_toolBar->hide();
+    m_toolBars->setShown(false);
     statusBar()->hide();
     m_commands->rescan();
     onState();
@@ -313,6 +320,8 @@ void MainWindow::connectWorkspace()
         const QSignalBlocker devices(m_devices);
         m_devices->setValue(m_workspace.deviceCount());
         m_gallery->setDeviceCount(m_workspace.deviceCount());
+        m_gallery->ask(); // what it said is of another cluster
+        m_notices->dismiss(QStringLiteral("cluster"));
         m_cluster->showCluster(splitFramework(m_workspace.cluster()).first, m_workspace.clusterJson());
         refreshStatusBar();
     };
@@ -340,6 +349,15 @@ void MainWindow::openSample(const Sample &sample)
 
 void MainWindow::openHere(const QString &pathOrSpec)
 {
+    // A second view of a session could only be read: the one that can be edited comes to the front.
+    for (QWidget *each : QApplication::topLevelWidgets())
+        if (auto *window = qobject_cast<MainWindow *>(each); window && window != this && window->isVisible()
+            && !window->workspace().isReadOnly() && isSameFile(window->workspace().path(), pathOrSpec)) {
+            window->setWindowState(window->windowState() & ~Qt::WindowMinimized);
+            window->raise();
+            window->activateWindow();
+            return;
+        }
     const auto open = [this, pathOrSpec] {
         m_openingName = pathOrSpec.section(QLatin1Char('/'), -1);
         m_notices->dismiss(QStringLiteral("open"));
@@ -363,6 +381,13 @@ MainWindow *MainWindow::openWindow()
 
 void MainWindow::showOnScreen()
 {
+    // The first window is where the last one was; others lie beside the one that opens them.
+    const QByteArray last = m_services.settings->value(QStringLiteral("view/window.geometry")).toByteArray();
+    if (!testAttribute(Qt::WA_Moved) && !last.isEmpty() && restoreGeometry(QByteArray::fromBase64(last))) {
+        setWindowState(windowState() & ~Qt::WindowFullScreen);
+        if (isMaximized())
+            return show();
+    }
     const QRect available = screen()->availableGeometry();
     const QMargins frame = frameAround(*this);
     const QRect wanted(pos(), size());
@@ -473,7 +498,7 @@ bool MainWindow::event(QEvent *event)
 void MainWindow::resizeEvent(QResizeEvent *event)
 {
     QMainWindow::resizeEvent(event);
-    fitToolBar();
+    m_toolBars->fit();
     if (m_status.size() == kStatusParts)
         fitStatusBar();
 }

@@ -12,7 +12,6 @@
 #include "widgets/design/workspace.h"
 #include "widgets/exchange/drop_reader.h"
 #include "widgets/main/gallery_preview.h"
-#include "widgets/main/limit_ways.h"
 #include "widgets/main/preferences_dialog.h"
 #include "widgets/main/samples.h"
 #include "widgets/status/pill_state.h"
@@ -29,8 +28,6 @@ class QMenu;
 class QSpinBox;
 class QSplitter;
 class QStackedWidget;
-class QToolBar;
-class QToolButton;
 
 namespace planloom {
 
@@ -67,7 +64,9 @@ class StatusPill;
 class TablePanel;
 struct AutodistRows;
 class ThemeKeeper;
+class ToolBars;
 class ToolKeys;
+class WaysOut;
 struct LocatorEntry;
 struct LocatorSources;
 
@@ -194,7 +193,6 @@ private:
     void say(const QString &sentence);
     void refreshCommands();
     void logPlan();
-    void findWaysWithinLimits();
     void noteRecent();
     /// Asks whether what is in no file may be lost. @param lose  the button for it; `then` follows
     void askBeforeLosingWork(const QString &lose, const std::function<void()> &then);
@@ -239,7 +237,6 @@ private:
     QComboBox *followersChoice();
     void fillToolBar();
     void refreshSearchTool();
-    void fitToolBar();
     /// A command that acts only while a canvas has the keyboard; for the timeline alone where the DAG has one
     /// of its own.
     QAction *canvasCommand(const char *id, const QString &text, const QList<QKeySequence> &shortcuts,
@@ -344,7 +341,7 @@ private:
     ProblemsPanel *m_problems = nullptr;
     GalleryPanel *m_gallery = nullptr;
     GalleryPreview m_galleryPreview; ///< Behind the workspace: it asks for its models.
-    LimitWays m_limitWays; ///< As that one.
+    std::unique_ptr<WaysOut> m_waysOut; ///< As that one.
     LogPanel *m_log = nullptr;
     HistoryPanel *m_history = nullptr;
     PlansPanel *m_plans = nullptr;
@@ -353,12 +350,7 @@ private:
     std::unique_ptr<CompareChoice> m_choice;
     CompareView *m_compare = nullptr; ///< Made when it is asked for.
     ToolKeys *m_tools = nullptr;
-    QToolBar *m_toolBar = nullptr;
-    std::vector<QAction *> m_spareTools; ///< Choices of the tool bar that menus have, too: first to go first.
-    std::vector<QToolButton *> m_toolButtons; ///< Those of the tools.
-    std::vector<QToolButton *> m_deedButtons; ///< Those that start something: their words go last of all.
-    std::vector<QAction *>
-        m_toolLabels; ///< Words before what is chosen in the tool bar: the first to go first.
+    ToolBars *m_toolBars = nullptr;
     QSpinBox *m_devices = nullptr;
     ClusterChooser *m_cluster = nullptr;
     ScheduleChooser *m_schedules = nullptr;
@@ -373,7 +365,6 @@ private:
     QPointer<AdviceDialog> m_advice; ///< While it is open.
     QAction *m_undo = nullptr;
     QAction *m_redo = nullptr;
-    int m_widestPill = 0; ///< Pixels, so far.
     QAction *m_searchOrStop = nullptr; ///< *Find Best Plan*, and *Keep Best So Far* while that goes on.
     QAction *m_live = nullptr;
     QAction *m_beside = nullptr;

@@ -20,22 +20,23 @@
 #include "widgets/compare/compare_choice.h"
 #include "widgets/compare/compare_view.h"
 #include "widgets/compare/plans_panel.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/history/history_panel.h"
 #include "widgets/inspector/chip_bar.h"
 #include "widgets/inspector/devices_panel.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/outline_panel.h"
 #include "widgets/main/player.h"
-#include "widgets/main/problems_panel.h"
-#include "widgets/main/settings.h"
 #include "widgets/memory/communication_panel.h"
 #include "widgets/memory/memory_panel.h"
+#include "widgets/problems/problems_panel.h"
+#include "widgets/problems/ways_out.h"
 #include "widgets/run/run_panel.h"
 #include "widgets/sweep/sweep_panel.h"
 #include "widgets/table/table_panel.h"
@@ -48,6 +49,8 @@
 namespace planloom {
 
 namespace {
+
+const QString kLastView = QStringLiteral("view/"); ///< Of settings: what a new session begins with.
 
 std::string base64(const QByteArray &bytes)
 {
@@ -155,9 +158,8 @@ void MainWindow::connectDocks()
         });
     connect(m_problems, &ProblemsPanel::wayOutChosen, this,
         [this](const QString &words, const TableEdit &edit) { m_workspace.editTable(words, edit); });
-    connect(m_problems, &ProblemsPanel::shown, this, &MainWindow::findWaysWithinLimits);
-    connect(&m_limitWays, &LimitWays::found, this,
-        [this](const LimitWaysSnapshot &found) { m_problems->setWaysWithinLimits(found->of, found->ways); });
+    m_waysOut = std::make_unique<WaysOut>(&m_workspace, m_problems);
+    connect(m_waysOut.get(), &WaysOut::searchAsked, this, [this] { trigger(QStringLiteral("solve.best")); });
     connect(m_problems, &ProblemsPanel::countChanged, this, [this](int count) {
         m_docks->setTitle(
             QStringLiteral("problems"), count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems"));
@@ -320,27 +322,36 @@ void MainWindow::storeViewNow()
     m_viewTimer.stop();
     if (!m_workspace.model() || !m_docks->isShown())
         return;
-    m_workspace.setView("window.docks", base64(m_docks->state()));
-    m_workspace.setView("window.perspective", m_docks->current().toStdString());
-    m_workspace.setView("window.splitter", base64(m_splitter->saveState()));
-    m_workspace.setView("window.geometry", base64(saveGeometry()));
+    // The comparison is left behind: a session begins with its plan.
+    if (m_stack->currentWidget() == m_splitter) {
+        const std::pair<const char *, std::string> kept[] = {{"window.docks", base64(m_docks->state())},
+            {"window.perspective", m_docks->current().toStdString()},
+            {"window.splitter", base64(m_splitter->saveState())}, {"window.geometry", base64(saveGeometry())},
+            {"window.colour", std::to_string(static_cast<int>(m_timeline->colouring()))}};
+        for (const auto &[name, value] : kept) {
+            m_workspace.setView(name, value);
+            if (m_docks->current() != QLatin1String("lesson")) // nobody's choice
+                m_services.settings->setValue(kLastView + QLatin1String(name), QString::fromStdString(value));
+        }
+    }
     m_workspace.setView("table.state", m_constraints->viewState());
     m_workspace.setView("timeline.state", m_timeline->viewState());
     m_workspace.setView("dag.camera", m_dag->cameraState().toStdString());
-    m_workspace.setView("window.colour", std::to_string(static_cast<int>(m_timeline->colouring())));
 }
 
+/// As the session was left; a new one begins as the last one was.
 void MainWindow::restoreView()
 {
     const auto &view = m_workspace.view();
-    const auto bytes = [&view](const char *name) {
+    const auto text = [&](const char *name) {
         const auto found = view.find(name);
-        return found == view.end() ? QByteArray()
-                                   : QByteArray::fromBase64(QByteArray::fromStdString(found->second));
+        return found != view.end() ? QString::fromStdString(found->second)
+                                   : m_services.settings->value(kLastView + QLatin1String(name)).toString();
     };
+    const auto bytes = [&text](const char *name) { return QByteArray::fromBase64(text(name).toLatin1()); };
     m_restoring = true;
     if (const QByteArray geometry = bytes("window.geometry");
-        !geometry.isEmpty() && !isMaximized() && !isFullScreen()) {
+        view.contains("window.geometry") && !isMaximized() && !isFullScreen()) {
         const QRect before = this->geometry();
         restoreGeometry(geometry);
         // Only where it can be seen: screens go and come.
@@ -354,17 +365,14 @@ void MainWindow::restoreView()
             setGeometry(before);
     }
     if (const QByteArray docks = bytes("window.docks"); !docks.isEmpty())
-        m_docks->restore(docks);
+        m_docks->recall(docks, text("window.perspective"));
     if (const QByteArray splitter = bytes("window.splitter"); !splitter.isEmpty()) {
         m_splitter->restoreState(splitter);
         m_beside->setChecked(m_splitter->orientation() == Qt::Horizontal);
     }
-    if (const auto colour = view.find("window.colour"); colour != view.end()) {
-        for (int index = 0; index < m_colour->count(); ++index) {
-            if (std::to_string(m_colour->itemData(index).toInt()) == colour->second)
-                setColouring(static_cast<TimelineColouring>(m_colour->itemData(index).toInt()));
-        }
-    }
+    if (const int colour = m_colour->findData(text("window.colour").toInt());
+        colour >= 0 && !text("window.colour").isEmpty())
+        setColouring(static_cast<TimelineColouring>(m_colour->itemData(colour).toInt()));
     if (const auto table = view.find("table.state"); table != view.end())
         m_constraints->restoreViewState(table->second);
     if (const auto timeline = view.find("timeline.state"); timeline != view.end())

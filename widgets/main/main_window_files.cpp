@@ -26,7 +26,7 @@
 #include "widgets/exchange/data_export.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dimensions_dialog.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/export_help.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/model_options_dialog.h"

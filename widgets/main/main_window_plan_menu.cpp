@@ -5,10 +5,10 @@
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QSpinBox>
 
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/advice_dialog.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
-#include "widgets/main/problems_panel.h"
+#include "widgets/problems/problems_panel.h"
 
 namespace planloom {
 

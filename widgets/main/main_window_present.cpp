@@ -14,8 +14,10 @@
 #include "engine/base/files.h"
 #include "engine/talk/talk.h"
 #include "widgets/common/qt_text.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/remembered.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/player.h"
@@ -71,7 +73,8 @@ void MainWindow::buildPresent()
     m_docks->add(tr("Scenes"), "scenes", panel, Qt::BottomDockWidgetArea, panel->list());
     PresentParts parts{.window = this, .graph = m_splitter->widget(0), .timeline = m_splitter->widget(1)};
     parts.canvases = {m_dag, m_timeline};
-    parts.chrome = {menuBar(), m_toolBar, statusBar(), titleOf(*parts.graph), titleOf(*parts.timeline)};
+    parts.chrome = {menuBar(), m_toolBars->choices(), m_toolBars->deeds(), statusBar(), titleOf(*parts.graph),
+        titleOf(*parts.timeline)};
     parts.bars = {m_notices, m_player->bar()};
     parts.dockState = [this] { return m_docks->state(); };
     parts.showDocks = [this](bool shown) { m_docks->setShown(shown); };
@@ -81,7 +84,15 @@ void MainWindow::buildPresent()
     QAction *full = m_commands->add(
         "view.fullScreen", tr("F&ull Screen"), {QKeySequence(Qt::Key_F11)}, nullptr, this, [] {});
     full->setCheckable(true);
-    connect(full, &QAction::toggled, this, [this](bool on) { on ? showFullScreen() : showNormal(); });
+    // What it was before, maximized or not, is kept beside it.
+    connect(full, &QAction::toggled, this, [this](bool on) {
+        setWindowState(on ? windowState() | Qt::WindowFullScreen : windowState() & ~Qt::WindowFullScreen);
+    });
+    QAction *still = m_commands->add("view.reducedMotion", tr("Reduced Moti&on"), {}, nullptr, this, [] {});
+    still->setCheckable(true);
+    still->setToolTip(tr("Nodes of the graph are where they belong at once, without moving there"));
+    connect(still, &QAction::toggled, m_dag, &DagView::setReducedMotion);
+    remember(still, m_services.settings, QStringLiteral("view/reducedMotion"));
     const auto hasModel = [this] { return m_workspace.model() != nullptr; };
     const auto hasScenes = [this, list] { return m_workspace.model() && list->rowCount() > 0; };
     const auto add = [this](const char *id, const QString &text, const QKeySequence &key,

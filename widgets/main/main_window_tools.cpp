@@ -14,14 +14,13 @@
 #include "engine/hardware/cluster_json.h"
 #include "widgets/common/themed_icon.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/main/tool_keys.h"
 #include "widgets/schedule/schedule_chooser.h"
 #include "widgets/status/status_pill.h"
 #include "widgets/target/cluster_chooser.h"
 #include "widgets/target/framework_chooser.h"
-
-#include <algorithm>
 
 namespace planloom {
 
@@ -117,26 +116,22 @@ void MainWindow::shareCanvasKeys()
 /// What is chosen in the tool bar, before there are commands.
 void MainWindow::buildToolBar()
 {
-    m_toolBar = new QToolBar(tr("Main"), this);
-    m_toolBar->setObjectName(QStringLiteral("mainToolBar"));
-    m_toolBar->setMovable(false);
-    m_toolBar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-    m_toolBar->toggleViewAction()->setVisible(false); // it is always there
-    addToolBar(m_toolBar);
-    m_devices = new QSpinBox(m_toolBar);
+    m_toolBars = new ToolBars(this);
+    QToolBar *bar = m_toolBars->choices();
+    m_devices = new QSpinBox(bar);
     m_devices->setObjectName(QStringLiteral("devices"));
     m_devices->setRange(1, kMostDevices);
     m_devices->setKeyboardTracking(false);
     m_devices->setAccessibleName(tr("Number of devices"));
-    m_cluster = new ClusterChooser(m_toolBar);
-    m_colour = new QComboBox(m_toolBar);
+    m_cluster = new ClusterChooser(bar);
+    m_colour = new QComboBox(bar);
     m_colour->setAccessibleName(tr("Colour by"));
     for (const auto &[text, value] : {std::pair{tr("Direction"), TimelineColouring::Direction},
              {tr("Micro-batch"), TimelineColouring::MicroBatch}, {tr("Stage"), TimelineColouring::Stage},
              {tr("Device"), TimelineColouring::Device}, {tr("Kind"), TimelineColouring::Kind},
              {tr("Time"), TimelineColouring::Time}, {tr("Decided by"), TimelineColouring::DecidedBy}})
         m_colour->addItem(text, static_cast<int>(value));
-    m_pill = new StatusPill(m_toolBar);
+    m_pill = new StatusPill(m_toolBars->deeds());
     connect(m_devices, &QSpinBox::valueChanged, &m_workspace, &Workspace::setDeviceCount);
     // A number that is entered is done with: the next key, that of Undo above all, is the canvas'.
     if (auto *field = m_devices->findChild<QLineEdit *>())
@@ -188,7 +183,7 @@ void MainWindow::buildTools(QMenu *menu)
 /// What becomes of those that follow something that is moved in time.
 QComboBox *MainWindow::followersChoice()
 {
-    auto *choice = new QComboBox(m_toolBar);
+    auto *choice = new QComboBox(m_toolBars->choices());
     choice->setObjectName(QStringLiteral("followers"));
     choice->setAccessibleName(tr("Followers of what is moved on the timeline"));
     choice->setToolTip(tr("When something is moved in time on the timeline, what follows it closes the gaps, "
@@ -210,59 +205,39 @@ QComboBox *MainWindow::followersChoice()
 /// Once there are commands.
 void MainWindow::fillToolBar()
 {
-    const auto labelled = [this](const QString &text, QWidget *widget) {
-        auto *label = new QLabel(text, m_toolBar);
-        label->setBuddy(widget);
-        label->setContentsMargins(fontMetrics().height() / 2, 0, 2, 0);
-        m_toolLabels.push_back(
-            m_toolBar->addWidget(label)); // a tool bar's widgets are hidden by their actions alone
-        return m_toolBar->addWidget(widget);
-    };
-    m_toolBar->addAction(m_undo);
-    m_toolBar->addAction(m_redo);
+    QToolBar *bar = m_toolBars->choices();
+    bar->addAction(m_undo);
+    bar->addAction(m_redo);
     for (QAction *action : {m_undo, m_redo}) { // their words belong to the menu
-        if (auto *button = qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)))
+        if (auto *button = qobject_cast<QToolButton *>(bar->widgetForAction(action)))
             button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     }
-    m_toolBar->addSeparator();
+    bar->addSeparator();
     for (const char *id :
         {"tool.select", "plan.split", "plan.place", "plan.order", "tool.measure", "tool.pan"}) {
-        QAction *action = m_commands->find(QLatin1String(id));
-        if (!action)
-            continue;
-        m_toolBar->addAction(action);
-        if (auto *button = qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)))
-            m_toolButtons.push_back(button);
+        if (QAction *action = m_commands->find(QLatin1String(id)))
+            m_toolBars->addTool(action);
     }
-    m_toolBar->addSeparator();
-    labelled(tr("&Devices"), m_devices);
-    labelled(tr("C&luster"), m_cluster);
-    labelled(tr("Fr&amework"), new FrameworkChooser(m_workspace, m_toolBar));
-    QAction *schedules = labelled(tr("Sched&ule"), m_schedules);
-    QAction *colours = labelled(tr("Colour &by"), m_colour);
-    m_spareTools = {colours, labelled(tr("Follo&wers"), followersChoice()), schedules};
-    // A number says the least of what it is: its words go last.
-    std::rotate(m_toolLabels.begin(), m_toolLabels.begin() + 1, m_toolLabels.end());
-    m_toolBar->addSeparator();
-    m_toolBar->addAction(m_live);
+    bar->addSeparator();
+    m_toolBars->addChoice(tr("&Devices"), m_devices);
+    m_toolBars->addChoice(tr("C&luster"), m_cluster);
+    m_toolBars->addChoice(tr("Fr&amework"), new FrameworkChooser(m_workspace, bar));
+    m_toolBars->addChoice(tr("Sched&ule"), m_schedules, 3);
+    m_toolBars->addChoice(tr("Colour &by"), m_colour, 1);
+    m_toolBars->addChoice(tr("Follo&wers"), followersChoice(), 2);
+    m_toolBars->deeds()->addSeparator();
+    m_toolBars->addDeed(m_live);
     m_searchOrStop = new QAction(this);
     connect(m_searchOrStop, &QAction::triggered, this, [this] {
         if (QAction *wanted = m_commands->find(
                 m_workspace.isSearching() ? QStringLiteral("solve.stop") : QStringLiteral("solve.best")))
             wanted->trigger();
     });
-    m_toolBar->addAction(m_searchOrStop);
+    m_toolBars->addDeed(m_searchOrStop);
     refreshSearchTool();
-    auto *spacer = new QWidget(m_toolBar);
-    spacer->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-    m_toolBar->addWidget(spacer);
-    m_toolBar->addWidget(m_pill);
-    QAction *run = m_commands->find(QStringLiteral("run.run"));
-    if (run)
-        m_toolBar->addAction(run);
-    for (QAction *action : {m_live, m_searchOrStop, run})
-        if (auto *button = action ? qobject_cast<QToolButton *>(m_toolBar->widgetForAction(action)) : nullptr)
-            m_deedButtons.push_back(button);
+    m_toolBars->addState(m_pill, kStateLetters);
+    if (QAction *run = m_commands->find(QStringLiteral("run.run")))
+        m_toolBars->addDeed(run);
 }
 
 /// One button at one place finds the best plan, and stops that.
@@ -275,38 +250,6 @@ void MainWindow::refreshSearchTool()
     m_searchOrStop->setIcon(stands->icon());
     m_searchOrStop->setToolTip(stands->toolTip());
     m_searchOrStop->setEnabled(searching || stands->isEnabled());
-}
-
-/// Where there is no room for the words of the tools, their icons do; their names stay in tool tips and for
-/// screen readers.
-void MainWindow::fitToolBar()
-{
-    if (m_toolButtons.empty())
-        return;
-    const auto need = [this](Qt::ToolButtonStyle style, std::size_t without, Qt::ToolButtonStyle deeds,
-                          std::size_t spared = 0) {
-        for (std::size_t tool = 0; tool < m_spareTools.size(); ++tool)
-            m_spareTools[tool]->setVisible(tool >= spared);
-        for (QToolButton *button : m_toolButtons)
-            button->setToolButtonStyle(style);
-        for (QToolButton *button : m_deedButtons)
-            button->setToolButtonStyle(deeds);
-        for (std::size_t label = 0; label < m_toolLabels.size(); ++label)
-            m_toolLabels[label]->setVisible(label >= without);
-        m_toolBar->layout()->invalidate();
-        // The state's words come and go: the others do not step aside for each of them.
-        const int state = m_pill->sizeHint().width();
-        return m_toolBar->sizeHint().width() - state
-            + std::max({state, m_widestPill, m_pill->fontMetrics().averageCharWidth() * kStateLetters});
-    };
-    if (need(Qt::ToolButtonTextBesideIcon, 0, Qt::ToolButtonTextBesideIcon) <= width())
-        return;
-    for (std::size_t without = 0; without <= m_toolLabels.size(); ++without)
-        if (need(Qt::ToolButtonIconOnly, without, Qt::ToolButtonTextBesideIcon) <= width())
-            return;
-    for (std::size_t spared = 0; spared <= m_spareTools.size(); ++spared)
-        if (need(Qt::ToolButtonIconOnly, m_toolLabels.size(), Qt::ToolButtonIconOnly, spared) <= width())
-            return;
 }
 
 } // namespace planloom

@@ -11,7 +11,6 @@
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QStackedWidget>
 #include <QtWidgets/QStatusBar>
-#include <QtWidgets/QToolBar>
 
 #include "engine/analyse/bound.h"
 #include "engine/base/place.h"
@@ -19,9 +18,10 @@
 #include "engine/design/explain/suggestions.h"
 #include "widgets/common/format.h"
 #include "widgets/design/row_sentences.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/tool_bars.h"
 #include "widgets/inspector/sharding_view.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/lesson_window.h"
@@ -29,9 +29,10 @@
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/outline_panel.h"
-#include "widgets/main/problems_panel.h"
 #include "widgets/main/recent_list.h"
 #include "widgets/main/start_page.h"
+#include "widgets/problems/problems_panel.h"
+#include "widgets/problems/ways_out.h"
 #include "widgets/schedule/schedule_chooser.h"
 #include "widgets/status/pill_state.h"
 #include "widgets/status/status_pill.h"
@@ -55,6 +56,7 @@ void MainWindow::onModelChanged()
     m_selection.clear();
     m_problems->clearProblems();
     m_notices->dismiss(QStringLiteral("model"));
+    m_gallery->ask(); // what it said is of the model before
     m_shownScene.reset();
     m_schedules->setPlan(nullptr);
     for (const char *piece : {"dag", "bound", "inspector", "sharding"})
@@ -66,7 +68,7 @@ void MainWindow::onModelChanged()
     m_inspector->setModel(model);
     if (m_stack->currentWidget() == m_start) {
         m_stack->setCurrentWidget(m_splitter);
-        m_toolBar->show();
+        m_toolBars->setShown(true);
         statusBar()->show();
         m_docks->setShown(true);
         m_dag->setFocus(Qt::OtherFocusReason);
@@ -170,7 +172,7 @@ void MainWindow::onPlanChanged()
     const PlanUpdateSnapshot &latest = m_workspace.latest();
     const PlanUpdateSnapshot &good = m_workspace.lastGood();
     m_problems->setUpdate(latest);
-    findWaysWithinLimits();
+    m_waysOut->refresh();
     markConflicts();
     QString why;
     if (latest && latest->error) {
@@ -181,6 +183,7 @@ void MainWindow::onPlanChanged()
         why = tr("No plan yet: rows of the table are in conflict.");
     }
     m_timeline->setEmptyText(why);
+    m_gallery->setNow(good && good->isTimed() ? &good->summary : nullptr);
     if (good && good->scene != m_shownScene) {
         m_shownScene = good->scene;
         showOverlay(nullptr); // what was measured is of another plan
@@ -198,20 +201,6 @@ void MainWindow::onPlanChanged()
         updateSearchNotice();
     }
     onState();
-}
-
-/// Looked for where they are seen: it takes simulations.
-void MainWindow::findWaysWithinLimits()
-{
-    const PlanUpdateSnapshot &latest = m_workspace.latest();
-    if (!latest || !latest->final || !exceedsLimits(*latest)) {
-        m_limitWays.stop();
-        return;
-    }
-    if (!m_problems->isVisible())
-        return;
-    if (auto request = m_workspace.planRequest())
-        m_limitWays.ask(latest, *std::move(request));
 }
 
 void MainWindow::logPlan()
@@ -368,10 +357,7 @@ void MainWindow::refreshPill()
     if (const auto state = pillStateOf(m_workspace, since))
         m_pill->setState(state->mood, state->text);
     m_shownPlan->setText(shownPlanText(m_workspace, since));
-    if (const int wide = m_pill->sizeHint().width(); wide > m_widestPill) {
-        m_widestPill = wide; // others make room for it, once
-        fitToolBar();
-    }
+    m_toolBars->fitState();
 }
 
 void MainWindow::refreshStatusBar()

@@ -10,9 +10,9 @@
 #include <QtWidgets/QSplitter>
 
 #include "engine/gesture/selection.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/player.h"
 
@@ -164,7 +164,7 @@ void MainWindow::buildViewMenu()
         buildThemeMenu(menu->addMenu(tr("T&heme")));
     addCommands(menu,
         {QStringLiteral("view.fullScreen"), QStringLiteral("view.present"), QStringLiteral("view.playScenes"),
-            QStringLiteral("view.makeScene")});
+            QStringLiteral("view.makeScene"), QStringLiteral("view.reducedMotion")});
 }
 
 void MainWindow::buildColourMenu(QMenu *menu)

@@ -1,6 +1,8 @@
 #include "widgets/main/preferences_dialog.h"
 
 #include <QtCore/QSortFilterProxyModel>
+#include <QtGui/QAction>
+#include <QtWidgets/QCheckBox>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QDialogButtonBox>
 #include <QtWidgets/QFormLayout>
@@ -76,6 +78,14 @@ PreferencesDialog::PreferencesDialog(CommandRegistry *registry, ThemeKeeper *kee
         form->addRow(tr("&Theme"), m_themes);
         connect(m_themes, &QComboBox::currentIndexChanged, keeper,
             [this, keeper](int index) { keeper->choose(m_themes->itemData(index).toString()); });
+    }
+    if (QAction *still = registry->find(QStringLiteral("view.reducedMotion"))) {
+        auto *box = new QCheckBox(still->text(), this);
+        box->setToolTip(still->toolTip());
+        box->setChecked(still->isChecked());
+        connect(box, &QCheckBox::toggled, still, &QAction::setChecked);
+        connect(still, &QAction::toggled, box, &QCheckBox::setChecked);
+        form->addRow({}, box);
     }
     layout->addLayout(form);
     auto *label = new QLabel(tr("&Shortcuts"), this);

@@ -3,6 +3,7 @@
 #include <QtCore/QDateTime>
 #include <QtCore/QFileInfo>
 #include <QtCore/QLocale>
+#include <QtGui/QKeyEvent>
 #include <QtGui/QPainter>
 #include <QtGui/QPainterPath>
 #include <QtWidgets/QCompleter>
@@ -17,8 +18,8 @@
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 #include "widgets/common/qt_text.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/lesson_window.h"
-#include "widgets/main/settings.h"
 
 #include <algorithm>
 
@@ -98,7 +99,8 @@ void StartCard::paintEvent(QPaintEvent *)
     const QRectF box = QRectF(rect()).adjusted(1, 1, -1, -1);
     QPainterPath outline;
     outline.addRoundedRect(box, 8, 8);
-    painter.fillPath(outline, isDown() ? palette.surfaceRaised : palette.surface);
+    // The keyboard has a thick frame, the pointer a raised ground: they may be on different cards.
+    painter.fillPath(outline, isDown() || underMouse() ? palette.surfaceRaised : palette.surface);
     const int line = fontMetrics().height();
     QRect inside = rect().adjusted(line * 4 / 5, line / 2, -line * 4 / 5, -line / 2);
     const QPixmap &picture = palette.dark ? m_dark : m_light;
@@ -117,7 +119,7 @@ void StartCard::paintEvent(QPaintEvent *)
     painter.setPen(QPen(lifted     ? palette.accent
             : palette.highContrast ? palette.border
                                    : palette.grid,
-        lifted ? 2 : 1));
+        hasFocus() ? 3 : 1));
     painter.setBrush(Qt::NoBrush);
     painter.drawPath(outline);
 
@@ -138,6 +140,14 @@ void StartCard::paintEvent(QPaintEvent *)
     painter.setPen(m_warning.isEmpty() ? palette.accent : palette.warning);
     painter.drawText(QRect(inside.left(), inside.bottom() - line, inside.width(), line + 1),
         Qt::AlignLeft | Qt::AlignVCenter, fontMetrics().elidedText(footer, Qt::ElideRight, inside.width()));
+}
+
+void StartCard::keyPressEvent(QKeyEvent *event)
+{
+    if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter)
+        click();
+    else
+        QAbstractButton::keyPressEvent(event);
 }
 
 void StartCard::enterEvent(QEnterEvent *event)

@@ -71,8 +71,11 @@ std::vector<ColourWord> legendOf(
             entries.push_back({nameOfCategory(category), categoryColour(palette, category)});
         break;
     case TimelineColouring::MicroBatch:
-        return numbered(said("micro-batch"), scene.plan->microBatches,
+        entries = numbered(said("micro-batch"), scene.plan->microBatches,
             [&](int i) { return microBatchColour(palette, i); });
+        entries.push_back(
+            {nameOfDirection(Direction::Optimizer), directionColour(palette, Direction::Optimizer)});
+        break;
     case TimelineColouring::Stage:
         return numbered(
             said("stage"), scene.plan->stageCount, [&](int i) { return stageColour(palette, StageId{i}); });

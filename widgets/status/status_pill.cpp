@@ -45,6 +45,7 @@ void StatusPill::setState(Mood mood, const QString &text)
     m_mood = mood;
     setText(text);
     setAccessibleName(text);
+    setToolTip(tr("%1\nState of the plan; click for problems").arg(text));
     updateGeometry();
     update();
 }
@@ -121,8 +122,11 @@ void StatusPill::paintEvent(QPaintEvent *)
     painter.drawRoundedRect(box, box.height() / 2, box.height() / 2);
     paintMark(painter, QRectF(margin(), (height() - mark()) / 2.0, mark(), mark()), colour);
     painter.setPen(palette.text);
-    painter.drawText(QRectF(margin() + mark() * 1.6, 0, width() - margin() - mark() * 1.6, height()),
-        Qt::AlignVCenter | Qt::AlignLeft, text());
+    const QRectF room(margin() + mark() * 1.6, 0, width() - 2 * margin() - mark() * 1.6, height());
+    // In a narrow window a long state is cut, and whole in the tool tip.
+    const int wide = static_cast<int>(room.width()) + margin() / 2;
+    painter.drawText(room.adjusted(0, 0, margin() / 2.0, 0), Qt::AlignVCenter | Qt::AlignLeft,
+        fontMetrics().elidedText(text(), Qt::ElideRight, wide));
 }
 
 } // namespace planloom

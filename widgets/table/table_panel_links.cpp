@@ -32,18 +32,7 @@ void TablePanel::connectWorkspace()
         m_prices->interrupt();
     });
     connect(m_workspace, &Workspace::stateChanged, this, &TablePanel::refreshActions);
-    connect(m_text, &TableTextEditor::edited, this, [this](const TableEdit &change) {
-        // Keystrokes within a second are one step; a large table is not sent whole for each.
-        constexpr std::size_t kFewLines = 500;
-        if (m_rows->document().lines().size() <= kFewLines) {
-            TableDocument document = m_rows->document();
-            if (document.apply(change)) {
-                m_workspace->setTableText(document.text());
-                return;
-            }
-        }
-        m_workspace->editTable(wordsOfTextEdit(change), change, QStringLiteral("text"));
-    });
+    connect(m_text, &TableTextEditor::edited, m_workspace, &Workspace::editText);
     connect(m_text, &TableTextEditor::undoAsked, m_workspace, &Workspace::undo);
     connect(m_text, &TableTextEditor::redoAsked, m_workspace, &Workspace::redo);
 }

@@ -16,6 +16,13 @@ QColor shaded(const Palette &palette, QColor colour, std::int32_t microBatch)
     return microBatch % 2 == 0 ? colour : mixed(colour, palette.surface, kOddShade);
 }
 
+/// Updates belong to no micro-batch.
+QColor microBatchColourOf(const Palette &palette, SegmentKind kind, std::int32_t microBatch)
+{
+    return directionOf(kind) == Direction::Optimizer ? passColour(palette, kind)
+                                                     : microBatchColour(palette, microBatch);
+}
+
 /// The colours of rows [begin, end) in proportion to their time: of all of them, or of some evenly among them
 /// where they are many.
 QColor mixedOf(const Palette &palette, const TimelineScene &scene, TimelineColouring colouring,
@@ -56,7 +63,8 @@ QColor computeColour(
         return shaded(palette, passColour(palette, segment ? segment->kind : SegmentKind::Forward),
             spans.microBatch[row]);
     case TimelineColouring::MicroBatch:
-        return microBatchColour(palette, spans.microBatch[row]);
+        return microBatchColourOf(
+            palette, segment ? segment->kind : SegmentKind::Forward, spans.microBatch[row]);
     case TimelineColouring::Stage:
         return segment && segment->stage.valid() ? stageColour(palette, segment->stage) : palette.neutral;
     case TimelineColouring::Device:
@@ -103,7 +111,7 @@ QColor blockColour(
 {
     switch (colouring) {
     case TimelineColouring::MicroBatch:
-        return microBatchColour(palette, block.microBatch);
+        return microBatchColourOf(palette, block.kind, block.microBatch);
     case TimelineColouring::Stage:
         return block.stage.valid() ? stageColour(palette, block.stage) : palette.neutral;
     case TimelineColouring::Device:

@@ -353,9 +353,12 @@ std::vector<TimelineRow> layoutRows(const TimelineScene &scene, const LaneArrang
     }
     reorder(pinned, arrangement.order);
     rows.insert(rows.begin(), std::make_move_iterator(pinned.begin()), std::make_move_iterator(pinned.end()));
+    const bool fits = arrangement.laneHeight == LaneHeight::Fit;
+    const double zoom = fits ? std::clamp(arrangement.zoom, kLeastLaneZoom, kMostLaneZoom) : 1;
+    height = static_cast<int>(height * zoom);
     lower(rows, arrangement.laneHeight, height, metrics);
     if (arrangement.laneHeight != LaneHeight::Compact)
-        stretch(rows, height, metrics.mostStretch);
+        stretch(rows, height, static_cast<int>(metrics.mostStretch * std::max(zoom, 1.0)));
     stack(rows);
     return rows;
 }

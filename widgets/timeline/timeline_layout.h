@@ -63,6 +63,8 @@ enum class LaneHeight : std::uint8_t {
          ///< communication, one row, or lower still.
 };
 constexpr int kLaneHeightCount = 3;
+constexpr double kLeastLaneZoom = 0.25;
+constexpr double kMostLaneZoom = 8;
 
 /// How a person arranged the lanes; kept from plan to plan.
 struct LaneArrangement {
@@ -74,6 +76,7 @@ struct LaneArrangement {
     std::string filter{}; ///< Only lanes whose words hold this text, whatever its case.
     bool communication = true; ///< Whether the communication sub-lanes are shown.
     LaneHeight laneHeight = LaneHeight::Fit;
+    double zoom = 1; ///< `Fit` lays out for so many times the height there is.
     friend bool operator==(const LaneArrangement &, const LaneArrangement &) = default;
 };
 

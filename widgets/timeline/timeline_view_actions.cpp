@@ -173,8 +173,8 @@ void TimelineView::makeActions()
         QAction *action = addViewAction(name, text, key, [this, wanted = laneHeight] {
             LaneArrangement arrangement = m_arrangement;
             // The key takes back what it did.
-            const bool again = wanted == LaneHeight::Fit && arrangement.laneHeight == wanted;
-            arrangement.laneHeight = again ? LaneHeight::Full : wanted;
+            const bool isFitted = std::exchange(arrangement.zoom, 1) == 1 && wanted == LaneHeight::Fit;
+            arrangement.laneHeight = isFitted && arrangement.laneHeight == wanted ? LaneHeight::Full : wanted;
             setArrangement(std::move(arrangement));
         });
         action->setCheckable(true);

@@ -210,10 +210,19 @@ void TimelineView::wheelEvent(QWheelEvent *event)
 {
     const QPointF delta = event->angleDelta();
     const double x = event->position().x() - m_metrics.header;
-    if (event->modifiers() & Qt::ControlModifier) {
-        zoomAt(std::pow(kWheelZoom, (delta.y() != 0 ? delta.y() : delta.x()) / kNotch), std::max(x, 0.0));
+    const double along = delta.y() != 0 ? delta.y() : delta.x();
+    if (event->modifiers().testFlags(Qt::ControlModifier | Qt::ShiftModifier)) {
+        const double y = event->position().y(); // lanes grow around it
+        const double at = (verticalScrollBar()->value() + y) / std::max(1, heightOf(m_rows));
+        LaneArrangement arrangement = m_arrangement;
+        arrangement.laneHeight = LaneHeight::Fit;
+        arrangement.zoom = std::clamp(
+            arrangement.zoom * std::pow(kWheelZoom, along / kNotch), kLeastLaneZoom, kMostLaneZoom);
+        setArrangement(std::move(arrangement));
+        verticalScrollBar()->setValue(static_cast<int>(at * heightOf(m_rows) - y));
+    } else if (event->modifiers() & Qt::ControlModifier) {
+        zoomAt(std::pow(kWheelZoom, along / kNotch), std::max(x, 0.0));
     } else if ((event->modifiers() & Qt::ShiftModifier) || (delta.y() == 0 && delta.x() != 0)) {
-        const double along = delta.y() != 0 ? delta.y() : delta.x();
         TimeAxis axis = m_axis;
         axis.origin -= along * m_axis.nanosecondsPerPixel;
         m_fitted = false;

@@ -48,6 +48,7 @@ std::string TimelineView::viewState() const
     state[QLatin1String("filter")] = QString::fromStdString(m_arrangement.filter);
     state[QLatin1String("communication")] = m_arrangement.communication;
     state[QLatin1String("laneHeight")] = static_cast<int>(m_arrangement.laneHeight);
+    state[QLatin1String("laneZoom")] = m_arrangement.zoom;
     state[QLatin1String("followers")] =
         QLatin1String(followersPolicy() == FollowersPolicy::KeepOrder ? "keep" : "close");
     return QJsonDocument(state).toJson(QJsonDocument::Compact).toStdString();
@@ -81,6 +82,7 @@ void TimelineView::restoreViewState(const std::string &text)
     m_arrangement.laneHeight = laneHeight >= 0 && laneHeight < kLaneHeightCount
         ? static_cast<LaneHeight>(laneHeight)
         : LaneHeight::Full;
+    m_arrangement.zoom = state[QLatin1String("laneZoom")].toDouble(1);
     setFollowersPolicy(state[QLatin1String("followers")].toString() == QLatin1String("keep")
             ? FollowersPolicy::KeepOrder
             : FollowersPolicy::CloseGaps);

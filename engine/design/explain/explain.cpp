@@ -114,8 +114,12 @@ public:
         std::vector<RowConflict> conflicts;
         for (std::size_t c = 0; c < found.sets.size(); ++c) {
             conflicts.push_back(conflictOf(found.sets[c]));
+            // One that leads to what nobody knew of before helps only where there is no other.
+            const auto leads = [](const WayOut &way) { return !way.behind; };
+            const bool anyLeads = std::any_of(ways[c].begin(), ways[c].end(), leads);
             for (const WayOut &way : ways[c])
-                conflicts.back().waysOut.push_back(wayOf(way));
+                if (!anyLeads || leads(way))
+                    conflicts.back().waysOut.push_back(wayOf(way));
             tryNarrowing(conflicts.back());
         }
         return conflicts;
@@ -188,11 +192,12 @@ private:
             shown.words = "switch " + name + " off";
             shown.edit = setEnabled(m_answer.table, {line}, false);
         }
-        if (!way.left.empty())
+        if (!way.left.empty()) {
             shown.left = rowsWords(m_sets[way.left.front()])
                 + (m_sets[way.left.front()].size() == 1 ? " still can't hold" : " still can't hold together");
-        else if (way.behind)
+        } else if (way.behind) {
             shown.left = way.behind->message;
+        }
         return shown;
     }
 

@@ -122,6 +122,30 @@ TEST(ClusterNamed, ReadsAFile)
     std::filesystem::remove(path);
 }
 
+/// Of a field that is missing because its name is misspelt, the name that stands there is said.
+TEST(ClusterJson, AMisspeltFieldIsNamed)
+{
+    const std::string text = toJson(*clusterNamed("dgx-a100:8"));
+    for (const auto &[right, wrong] : {std::pair{"intraBandwidth", "intraBandwith"},
+             std::pair{"memoryEfficiency", "memoryEficiency"}, std::pair{"interLatency", "intreLatency"}}) {
+        std::string changed = text;
+        const std::size_t at = changed.find("\"" + std::string(right) + "\"");
+        ASSERT_NE(at, std::string::npos) << right;
+        changed.replace(at + 1, std::string(right).size(), wrong);
+        const auto read = clusterFromJson(changed);
+        ASSERT_FALSE(read) << wrong;
+        EXPECT_NE(read.error().advice.find(wrong), std::string::npos)
+            << read.error().message << " / " << read.error().advice;
+    }
+    // Where nothing is nearly called so, nothing is guessed.
+    std::string other = text;
+    const std::size_t at = other.find("\"intraBandwidth\"");
+    other.replace(at + 1, 14, "zzzzzzzz");
+    const auto read = clusterFromJson(other);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().advice.find("zzzz"), std::string::npos);
+}
+
 TEST(ClusterFromJson, NamesThePlaceOfWhatIsWrong)
 {
     const auto cluster = clusterNamed("dgx-h100:8");

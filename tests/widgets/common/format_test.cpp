@@ -63,6 +63,35 @@ TEST(Format, ShapesAndNames)
     EXPECT_EQ(shortName(graph, op), "other");
 }
 
+/// An exporter that numbers its nodes leaves the module's name to the weights.
+TEST(Format, OperatorsThatAreCalledAfterTheirKindHaveTheNameOfTheirModule)
+{
+    Graph graph;
+    const auto weight = [&](const char *name) {
+        graph.tensors.push_back({.name = name, .role = TensorRole::Weight});
+        return TensorId{static_cast<std::int32_t>(graph.tensors.size()) - 1};
+    };
+    const auto add = [&](const char *name, OperatorKind kind, TensorId reads) {
+        Operator op;
+        op.name = name;
+        op.kind = kind;
+        op.inputs = {reads};
+        graph.operators.push_back(std::move(op));
+    };
+    add("node_linear_13", OperatorKind::Linear, weight("model.lm_head.weight"));
+    add("node_embedding", OperatorKind::Embedding, weight("model.embed_tokens.weight"));
+    add("node_addmm_4", OperatorKind::Linear, weight("net.2.bias"));
+    add("proj", OperatorKind::Linear, weight("params.w1")); // somebody's own name
+    add("c_fc_1", OperatorKind::Linear, weight("h.c_fc_1.weight")); // says its module
+    add("MatMul", OperatorKind::MatMul, weight("onnx::MatMul_123")); // its weight says nothing
+    add("node_linear_14", OperatorKind::Linear, weight("tied.weight"));
+    add("node_linear_15", OperatorKind::Linear, graph.operators.back().inputs.front());
+    const char *kShown[] = {
+        "lm_head", "embed_tokens", "net.2", "proj", "c_fc_1", "MatMul", "node_linear_14", "node_linear_15"};
+    for (std::size_t i = 0; i < graph.operators.size(); ++i)
+        EXPECT_EQ(shortName(graph, graph.operators[i]), kShown[i]);
+}
+
 TEST(Format, ElidingKeepsBothEndsAndWholeCharacters)
 {
     EXPECT_EQ(elided("abc", 3), "abc");

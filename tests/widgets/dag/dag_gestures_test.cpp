@@ -91,6 +91,15 @@ private Q_SLOTS:
         QVERIFY(stage.host.shown != nullptr); // live from the start
         auto *spin = editor->findChild<QSpinBox *>();
         auto *dimension = editor->findChildren<QComboBox *>().front();
+        // What a letter means stands beside it, as on the chips.
+        int told = 0;
+        for (int i = 0; i < dimension->count(); ++i) {
+            const DimensionChip &chip =
+                stage.view.gestures().chips()[static_cast<std::size_t>(dimension->itemData(i).toInt())];
+            QVERIFY(dimension->itemText(i).contains(QString::fromStdString(chip.meaning)));
+            told += chip.meaning.empty() ? 0 : 1;
+        }
+        QVERIFY(told > 0);
         dimension->setCurrentIndex(dimension->count() - 1);
         QTest::keyClick(spin, Qt::Key_Up);
         QCOMPARE(editor->parts(), 4);

@@ -17,11 +17,11 @@
 #include "widgets/compare/compare_view.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/preferences_dialog.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/shortcut_model.h"
 #include "widgets/main/shortcut_sheet.h"
 

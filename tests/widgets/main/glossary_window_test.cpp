@@ -23,7 +23,7 @@
 #include "widgets/glossary/glossary.h"
 #include "widgets/glossary/glossary_dialog.h"
 #include "widgets/glossary/glossary_help.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/main_window.h"
 #include "widgets/status/status_pill.h"

@@ -8,7 +8,7 @@
 #include "engine/lesson/lesson.h"
 #include "tests/qt_test.h"
 #include "widgets/common/qt_text.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/gallery_panel.h"
 #include "widgets/main/main_window.h"
 #include "widgets/table/table_panel.h"

@@ -17,11 +17,11 @@
 #include "widgets/lesson/lesson_question.h"
 #include "widgets/lesson/lesson_task_card.h"
 #include "widgets/main/application_style.h"
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <filesystem>
 #include <fstream>

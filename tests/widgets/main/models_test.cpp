@@ -11,7 +11,7 @@
 #include "widgets/main/inspector_text.h"
 #include "widgets/main/outline_model.h"
 #include "widgets/main/outline_panel.h"
-#include "widgets/main/problems_panel.h"
+#include "widgets/problems/problems_panel.h"
 
 using namespace planloom;
 

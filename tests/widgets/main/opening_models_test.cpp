@@ -19,7 +19,7 @@
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/operator_files_dialog.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/start_page.h"
 
 using namespace planloom;

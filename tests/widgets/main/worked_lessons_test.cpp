@@ -22,7 +22,7 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/start_page.h"
 #include "widgets/run/run_panel.h"
 

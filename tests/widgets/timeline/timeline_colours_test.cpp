@@ -53,6 +53,20 @@ TEST(TimelineColours, OfDirectionsAreExactHoweverManySpansThereAre)
         6);
 }
 
+/// Updates belong to no micro-batch, and are not coloured as its first.
+TEST(TimelineColours, OfUpdatesAreThoseOfTheOptimizerAmongMicroBatches)
+{
+    const Palette &palette = lightPalette();
+    const TimelineSceneSnapshot scene = sceneOfOneKind(SegmentKind::Optimizer);
+    const QColor update = directionColour(palette, Direction::Optimizer);
+    EXPECT_EQ(computeColour(palette, *scene, TimelineColouring::MicroBatch, 0), update);
+    EXPECT_LE(distance(runColour(palette, *scene, TimelineColouring::MicroBatch, stretch(0, 8)), update), 3);
+    EXPECT_EQ(blockColour(palette, scene->lanes.front(), TimelineColouring::MicroBatch,
+                  scene->lanes.front().blocks.front()),
+        update);
+    EXPECT_GT(distance(update, microBatchColour(palette, 0)), 60);
+}
+
 /// A block, its spans, and a stretch of many of them are painted as one pass, of whatever kind their segment
 /// is.
 TEST(TimelineColours, OfAPassAreTheSameNearAndFar)

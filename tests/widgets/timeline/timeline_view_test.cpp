@@ -444,6 +444,29 @@ private Q_SLOTS:
         QVERIFY(!m_view->grab().isNull());
     }
 
+    void lanesGrowByTheWheelAroundThePointer()
+    {
+        const int fitted = heightOf(m_view->rows());
+        const auto held = Qt::ControlModifier | Qt::ShiftModifier;
+        const TimeAxis axis = m_view->axis();
+        for (int notch = 0; notch < 6; ++notch)
+            wheel({600, 60}, -120, held);
+        QVERIFY(heightOf(m_view->rows()) < fitted);
+        QCOMPARE(m_view->verticalScrollBar()->maximum(), 0);
+        m_view->findChild<QAction *>(QStringLiteral("timeline.lanesFit"))->trigger();
+        QCOMPARE(heightOf(m_view->rows()), fitted); // once is back, and no other height
+        for (int notch = 0; notch < 20; ++notch)
+            wheel({600, 60}, 120, held);
+        QVERIFY(heightOf(m_view->rows()) > fitted);
+        QCOMPARE(m_view->axis(), axis); // times stay where they are
+        const std::string state = m_view->viewState();
+        const int grown = heightOf(m_view->rows());
+        m_view->findChild<QAction *>(QStringLiteral("timeline.lanesFit"))->trigger();
+        QCOMPARE(heightOf(m_view->rows()), fitted);
+        m_view->restoreViewState(state);
+        QCOMPARE(heightOf(m_view->rows()), grown);
+    }
+
     void theViewStateRoundTrips()
     {
         wheel({600, 100}, 480, Qt::ControlModifier);

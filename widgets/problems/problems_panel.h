@@ -4,8 +4,10 @@
 #include <QtWidgets/QWidget>
 
 #include "engine/base/place.h"
+#include "sessions/history.h"
 #include "widgets/design/plan_update.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,19 @@ class QScrollArea;
 class QTableView;
 
 namespace planloom {
+
+/// A way out that is not an edit of rows; tried, as all that are offered.
+struct OtherWay {
+    enum class Kind : std::uint8_t {
+        Search, ///< *Find Best Plan*.
+        Back, ///< To a step of the history.
+    };
+    Kind kind = Kind::Search;
+    std::string words{};
+    std::string effect{};
+    StepId step = 0; ///< For `Back`.
+    friend bool operator==(const OtherWay &, const OtherWay &) = default;
+};
 
 /// What is wrong, one problem a row.
 class ProblemsModel : public QAbstractTableModel
@@ -26,6 +41,7 @@ public:
         int line = -1; ///< Line of the table's text, 0-based; -1 if it is not about one.
         std::vector<OperatorId> operators{}; ///< Where rows in conflict meet.
         std::vector<RowWayOut> waysOut{}; ///< What would end it, the best first.
+        bool isInTheWay = false; ///< It keeps the plan from being made, or from fitting its devices.
         friend bool operator==(const Problem &, const Problem &) = default;
     };
 
@@ -56,8 +72,10 @@ public:
     explicit ProblemsPanel(QWidget *parent = nullptr);
 
     void setUpdate(const PlanUpdateSnapshot &update);
-    /// What was found to bring a plan within its limits and memory; passed by unless that is the one shown.
-    void setWaysWithinLimits(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &ways);
+    /// What was found to bring a plan within its limits and memory, and what else ends what is in its way;
+    /// passed by unless that is the one shown.
+    void setWays(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &within,
+        const std::vector<OtherWay> &others = {});
     /// A problem apart from plans: a file that does not open.
     void addProblem(const Error &error);
     void clearProblems(); ///< Those apart from plans.
@@ -76,6 +94,7 @@ Q_SIGNALS:
     void operatorsActivated(const std::vector<planloom::OperatorId> &operators);
     /// The person wants this edit, which ends a conflict.
     void wayOutChosen(const QString &words, const planloom::TableEdit &edit);
+    void otherWayChosen(const planloom::OtherWay &way);
     void countChanged(int count);
     void shown(); ///< It came in sight.
 
@@ -85,14 +104,17 @@ protected:
 private:
     void refresh();
     void showWaysOut();
+    void showButtons();
 
     ProblemsModel *m_model;
     QTableView *m_table;
     QScrollArea *m_waysOut; ///< Buttons for the problem that is selected, each with its effect.
     std::vector<RowWayOut> m_offered{}; ///< Those shown.
+    std::vector<OtherWay> m_othersOffered{}; ///< Those shown, before them.
     std::vector<Error> m_apart;
     PlanUpdateSnapshot m_update;
     std::vector<RowWayOut> m_within; ///< Of `m_update`.
+    std::vector<OtherWay> m_others; ///< Of `m_update`.
 };
 
 } // namespace planloom

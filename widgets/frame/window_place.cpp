@@ -1,4 +1,4 @@
-#include "widgets/main/window_place.h"
+#include "widgets/frame/window_place.h"
 
 #include <QtGui/QWindow>
 #include <QtWidgets/QStyle>

@@ -1,4 +1,4 @@
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <QtCore/QSettings>
 #include <QtCore/QStringList>

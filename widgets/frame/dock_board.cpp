@@ -1,5 +1,6 @@
-#include "widgets/main/dock_board.h"
+#include "widgets/frame/dock_board.h"
 
+#include <QtCore/QDataStream>
 #include <QtCore/QEvent>
 #include <QtCore/QPointer>
 #include <QtCore/QTimer>
@@ -9,7 +10,7 @@
 #include <QtWidgets/QStyle>
 #include <QtWidgets/QVBoxLayout>
 
-#include "widgets/main/settings.h"
+#include "widgets/frame/settings.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,6 +23,8 @@ constexpr int kGather = 300; ///< ms
 constexpr QSize kMostLeastSize{300, 60};
 constexpr double kLeftShare = 0.18;
 constexpr double kRightShare = 0.22;
+constexpr double kFoldedShare = 0.3; ///< Of one column instead of two.
+constexpr quint32 kFoldedMark = 0x464f4c44; ///< Before what is remembered of folded docks.
 const QString kOwnKey = QStringLiteral("perspectives/");
 
 /// Holds a dock's panel, and its room while it is hidden.
@@ -58,9 +61,13 @@ DockBoard::DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QO
     m_window->setDockNestingEnabled(true);
     m_window->setTabPosition(Qt::BottomDockWidgetArea, QTabWidget::North);
     m_window->setTabPosition(Qt::LeftDockWidgetArea, QTabWidget::North);
+    m_window->setTabPosition(Qt::RightDockWidgetArea, QTabWidget::North);
     m_window->setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
     m_window->setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
     m_window->installEventFilter(this);
+    m_resized.setSingleShot(true);
+    m_resized.setInterval(0); // not amid what else a new size leads to
+    connect(&m_resized, &QTimer::timeout, this, &DockBoard::foldOrUnfold);
     m_changed.setSingleShot(true);
     m_changed.setInterval(kGather);
     connect(&m_changed, &QTimer::timeout, this, [this] {
@@ -241,6 +248,65 @@ void DockBoard::show(const Perspective &perspective)
     }
 }
 
+QStringList DockBoard::open() const
+{
+    QStringList names;
+    for (const QDockWidget *dock : m_docks)
+        if (!dock->isHidden())
+            names.append(dock->objectName());
+    return names;
+}
+
+void DockBoard::openOnly(const QStringList &names)
+{
+    for (QDockWidget *dock : m_docks)
+        dock->setVisible(names.contains(dock->objectName()));
+}
+
+void DockBoard::foldOrUnfold()
+{
+    const bool narrow = m_window->width() < kWide;
+    if (!m_shown || narrow == m_folded)
+        return;
+    narrow ? fold() : unfold();
+    limitSizes();
+}
+
+void DockBoard::fold()
+{
+    m_unfolded = m_window->saveState(kVersion);
+    m_folded = true;
+    const QStringList shown = open();
+    QDockWidget *last = nullptr;
+    for (const Place &place : m_places) { // those of the right come last, and to the front
+        const bool aside = m_window->dockWidgetArea(place.dock) == Qt::LeftDockWidgetArea
+            || m_window->dockWidgetArea(place.dock) == Qt::RightDockWidgetArea;
+        if (!aside || place.dock->isFloating())
+            continue;
+        m_window->addDockWidget(Qt::RightDockWidgetArea, place.dock);
+        if (last)
+            m_window->tabifyDockWidget(last, place.dock);
+        last = place.dock;
+    }
+    openOnly(shown);
+    limitSizes();
+    for (const Place &place : m_places)
+        if (last && place.area == Qt::RightDockWidgetArea && !place.dock->isHidden()) {
+            place.dock->raise();
+            m_window->resizeDocks(
+                {place.dock}, {static_cast<int>(m_window->width() * kFoldedShare)}, Qt::Horizontal);
+        }
+}
+
+/// As they lay before; what was closed or opened since then stays so.
+void DockBoard::unfold()
+{
+    const QStringList shown = open();
+    m_folded = false;
+    m_window->restoreState(m_unfolded, kVersion);
+    openOnly(shown);
+}
+
 QDockWidget *DockBoard::lowerDock() const
 {
     const auto found = std::find_if(m_places.begin(), m_places.end(), [this](const Place &place) {
@@ -292,8 +358,10 @@ void DockBoard::reset()
     if (!m_shown)
         return;
     m_lowerHeights.erase(m_current);
+    m_folded = false;
     arrange();
     apply(m_current);
+    foldOrUnfold();
 }
 
 void DockBoard::setShown(bool shown)
@@ -314,7 +382,14 @@ void DockBoard::setShown(bool shown)
 
 QByteArray DockBoard::state() const
 {
-    return m_shown ? m_window->saveState(kVersion) : m_hidden;
+    if (!m_shown)
+        return m_hidden;
+    if (!m_folded)
+        return m_window->saveState(kVersion);
+    QByteArray bytes;
+    QDataStream stream(&bytes, QIODevice::WriteOnly);
+    stream << kFoldedMark << m_unfolded << open();
+    return bytes;
 }
 
 bool DockBoard::restore(const QByteArray &state)
@@ -323,9 +398,34 @@ bool DockBoard::restore(const QByteArray &state)
         m_hidden = state;
         return true;
     }
-    const bool restored = m_window->restoreState(state, kVersion);
+    QDataStream stream(state);
+    quint32 mark = 0;
+    QByteArray unfolded;
+    QStringList shown;
+    stream >> mark;
+    if (mark == kFoldedMark)
+        stream >> unfolded >> shown;
+    if (mark != kFoldedMark || stream.status() != QDataStream::Ok)
+        unfolded = state;
+    if (!m_window->restoreState(unfolded, kVersion))
+        return false;
+    m_folded = false;
+    if (!shown.isEmpty())
+        openOnly(shown);
+    foldOrUnfold();
     limitSizes();
-    return restored;
+    return true;
+}
+
+void DockBoard::recall(const QByteArray &state, const QString &perspective)
+{
+    const bool isKnown = ownPerspectives().contains(perspective)
+        || std::any_of(m_perspectives.begin(), m_perspectives.end(),
+            [&perspective](const Perspective &each) { return each.id == perspective; });
+    if (!restore(state) || !isKnown || perspective == m_current)
+        return;
+    m_current = perspective;
+    Q_EMIT currentChanged(m_current);
 }
 
 /// The centre keeps its share of the window, whatever the docks would like.
@@ -339,7 +439,9 @@ void DockBoard::limitSizes()
             continue;
         }
         const Qt::DockWidgetArea area = m_window->dockWidgetArea(place.dock);
-        const double share = area == Qt::LeftDockWidgetArea ? kLeftShare : kRightShare;
+        const double share = m_folded        ? kFoldedShare
+            : area == Qt::LeftDockWidgetArea ? kLeftShare
+                                             : kRightShare;
         if (area == Qt::BottomDockWidgetArea)
             place.dock->setMaximumSize(
                 QWIDGETSIZE_MAX, std::max(120, static_cast<int>(high * (1 - kCentreShare))));
@@ -352,6 +454,7 @@ bool DockBoard::eventFilter(QObject *watched, QEvent *event)
 {
     if (watched == m_window && event->type() == QEvent::Resize) {
         limitSizes();
+        m_resized.start();
         if (!m_changed.isActive())
             m_changed.start();
     }

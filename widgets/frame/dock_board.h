@@ -17,12 +17,14 @@ namespace planloom {
 class Settings;
 
 /// The docks of a window and how they lie: perspectives (built in and own ones), what is remembered, and the
-/// rule that the centre keeps most of the window. A dock is added by one call.
+/// rule that the centre keeps most of the window. In a window narrower than `kWide` the docks of both sides
+/// are tabs of one column; where they lay before is kept for wider days. A dock is added by one call.
 class DockBoard : public QObject
 {
     Q_OBJECT
 public:
     static constexpr double kCentreShare = 0.6; ///< Of the window, in each direction, that docks leave alone.
+    static constexpr int kWide = 1200; ///< Pixels that a window needs for docks at both sides.
 
     DockBoard(QMainWindow *window, std::shared_ptr<Settings> settings, QObject *parent = nullptr);
 
@@ -63,9 +65,13 @@ public:
     void setShown(bool shown);
     bool isShown() const { return m_shown; }
 
+    bool isFolded() const { return m_folded; }
+
     QByteArray state() const;
     /// @return false if `state` is not one of this window's
     bool restore(const QByteArray &state);
+    /// The same of a perspective, which is the current one from then on.
+    void recall(const QByteArray &state, const QString &perspective);
 
 Q_SIGNALS:
     /// A person, or a perspective, moved, opened or closed docks.
@@ -78,6 +84,11 @@ protected:
 
 private:
     void arrange();
+    void foldOrUnfold();
+    void fold();
+    void unfold();
+    QStringList open() const; ///< Names of the docks that are not closed.
+    void openOnly(const QStringList &names);
     void limitSizes();
     void show(const Perspective &perspective);
     /// One of the docks at the bottom that can be seen; null if there is none.
@@ -102,6 +113,9 @@ private:
     QString m_current;
     std::map<QString, int> m_lowerHeights; ///< By perspective that was left, in pixels.
     QTimer m_changed; ///< Gathers changes.
+    QTimer m_resized;
+    bool m_folded = false;
+    QByteArray m_unfolded; ///< How docks lay before they were folded.
     QByteArray m_hidden; ///< What there was before all was hidden.
     bool m_shown = true;
 };

@@ -1,4 +1,4 @@
-#include "widgets/main/problems_panel.h"
+#include "widgets/problems/problems_panel.h"
 
 #include <QtWidgets/QGridLayout>
 #include <QtWidgets/QHeaderView>
@@ -150,6 +150,25 @@ std::string adviceOf(const std::vector<RowWayOut> &ways)
         + (ways.size() > 1 ? "; " + counted(static_cast<std::int64_t>(ways.size()) - 1, "more way") : "");
 }
 
+/// The best way out of what is in the way of a plan.
+std::string adviceOf(const std::vector<OtherWay> &others, const std::vector<RowWayOut> &ways)
+{
+    if (others.empty())
+        return adviceOf(ways);
+    const std::size_t more = others.size() + ways.size() - 1;
+    return others.front().words
+        + (more > 0 ? "; " + counted(static_cast<std::int64_t>(more), "more way") : "");
+}
+
+/// Those that come nearer help nobody where others arrive.
+std::vector<RowWayOut> worthOffering(std::vector<RowWayOut> ways, bool isEndedOtherwise)
+{
+    const auto holds = [](const RowWayOut &way) { return way.holds; };
+    if (isEndedOtherwise || std::any_of(ways.begin(), ways.end(), holds))
+        std::erase_if(ways, [&](const RowWayOut &way) { return !holds(way); });
+    return ways;
+}
+
 /// Of rows that leave the search no plan a conflict says which they are, why, and what helps.
 bool isToldByConflict(const Error &error, const PlanUpdate &update)
 {
@@ -179,6 +198,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const s
         problem.line = conflict.lines.empty() ? -1 : conflict.lines.back();
         problem.operators = conflict.operators;
         problem.waysOut = conflict.waysOut;
+        problem.isInTheWay = true;
         if (conflict.reason.code
             == ErrorCode::ResourceLimit) // a limit; rows that help are ways out of it, too
             problem.waysOut.insert(problem.waysOut.end(), within.begin(), within.end());
@@ -188,7 +208,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const s
     const auto add = [&](Error error, std::int32_t line) {
         error.message = withLineNumbers(error.message, update);
         error.advice = withLineNumbers(error.advice, update);
-        problems.push_back({std::move(error), line, {}, {}});
+        problems.push_back({std::move(error), line, {}, {}, true});
     };
     for (const RowLine &row : update.rows) {
         if (row.report.error && !told.contains(row.line))
@@ -218,7 +238,7 @@ std::vector<ProblemsModel::Problem> problemsOf(const PlanUpdate &update, const s
                                                  "layers, or take more micro-batches"
                                                : advice,
                                 "memory"},
-            -1, {}, within});
+            -1, {}, within, true});
     }
     addUncut(update, problems);
     addCopied(update, problems);
@@ -290,31 +310,47 @@ void ProblemsPanel::showWaysOut()
 {
     const int row = std::max(0, m_table->currentIndex().row());
     std::vector<RowWayOut> ways;
-    if (row < count())
-        ways = m_model->problems()[static_cast<std::size_t>(row)].waysOut;
-    if (ways == m_offered)
+    std::vector<OtherWay> others;
+    if (row < count()) {
+        const ProblemsModel::Problem &problem = m_model->problems()[static_cast<std::size_t>(row)];
+        if (problem.isInTheWay)
+            others = m_others;
+        ways = problem.waysOut;
+    }
+    if (ways == m_offered && others == m_othersOffered)
         return; // a button that is about to be clicked stays where it is
     m_offered = std::move(ways);
-    m_waysOut->setVisible(!m_offered.empty());
+    m_othersOffered = std::move(others);
+    showButtons();
+}
+
+void ProblemsPanel::showButtons()
+{
+    m_waysOut->setVisible(!m_offered.empty() || !m_othersOffered.empty());
     auto *list = new QWidget;
     auto *grid = new QGridLayout(list);
     grid->setContentsMargins(8, 4, 8, 4);
     grid->setVerticalSpacing(2);
     grid->setColumnStretch(2, 1);
     int line = 0;
-    for (const RowWayOut &way : m_offered) {
-        const QString words = QString::fromStdString(way.words);
+    const auto add = [&](const std::string &said, const std::string &effect, auto &&act) {
+        const QString words = QString::fromStdString(said);
         auto *button = new QPushButton(fontMetrics().elidedText(words, Qt::ElideMiddle, kWidestWay), list);
         button->setToolTip(words);
         button->setAccessibleName(words);
-        connect(button, &QPushButton::clicked, this,
-            [this, words, edit = way.edit] { Q_EMIT wayOutChosen(words, edit); });
+        connect(button, &QPushButton::clicked, this, act);
         grid->addWidget(line == 0 ? new QLabel(tr("Ways out:"), list) : new QLabel(list), line, 0);
         grid->addWidget(button, line, 1);
-        auto *effect = new QLabel(QString::fromStdString(effectOf(way)), list);
-        effect->setTextFormat(Qt::PlainText);
-        grid->addWidget(effect, line++, 2);
-    }
+        auto *label = new QLabel(QString::fromStdString(effect), list);
+        label->setTextFormat(Qt::PlainText);
+        grid->addWidget(label, line++, 2);
+    };
+    for (const OtherWay &way : m_othersOffered)
+        add(way.words, way.effect, [this, way] { Q_EMIT otherWayChosen(way); });
+    for (const RowWayOut &way : m_offered)
+        add(way.words, effectOf(way), [this, words = QString::fromStdString(way.words), edit = way.edit] {
+            Q_EMIT wayOutChosen(words, edit);
+        });
     m_waysOut->setWidget(list);
     constexpr int kLinesInSight = 5;
     const int lines = std::clamp(line, 1, kLinesInSight);
@@ -323,17 +359,21 @@ void ProblemsPanel::showWaysOut()
 
 void ProblemsPanel::setUpdate(const PlanUpdateSnapshot &update)
 {
-    if (m_update != update)
+    if (m_update != update) {
         m_within.clear();
+        m_others.clear();
+    }
     m_update = update;
     refresh();
 }
 
-void ProblemsPanel::setWaysWithinLimits(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &ways)
+void ProblemsPanel::setWays(const PlanUpdateSnapshot &update, const std::vector<RowWayOut> &within,
+    const std::vector<OtherWay> &others)
 {
     if (update != m_update)
         return;
-    m_within = ways;
+    m_within = within;
+    m_others = others;
     refresh();
 }
 
@@ -368,6 +408,16 @@ void ProblemsPanel::refresh()
             problems.push_back({error, -1, {}, {}});
     if (m_update) {
         auto more = problemsOf(*m_update, m_within);
+        for (ProblemsModel::Problem &problem : more) {
+            if (!problem.isInTheWay)
+                continue;
+            // Of a limit, what comes nearer counts beside giving it up; of rows in conflict each may need its
+            // own way.
+            if (problem.line < 0 && problem.error.code == ErrorCode::ResourceLimit)
+                problem.waysOut = worthOffering(std::move(problem.waysOut), !m_others.empty());
+            if (!m_others.empty() || !problem.waysOut.empty())
+                problem.error.advice = adviceOf(m_others, problem.waysOut);
+        }
         problems.insert(problems.end(), more.begin(), more.end());
     }
     m_model->setProblems(std::move(problems));
