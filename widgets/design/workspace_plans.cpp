@@ -141,9 +141,11 @@ void Workspace::search(bool byName, bool meanwhile)
     Q_EMIT stateChanged();
 }
 
-/// The rows of a search become rows of the table, as a step.
+/// The rows of a search become rows of the table: part of the edit that led to it, which one undo takes back;
+/// a step of their own where a person asked for it.
 void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
 {
+    m_unchecked = {}; // the edit's step is not the move alone any more
     const bool wasShown =
         std::exchange(m_soFar, {}).plan != nullptr; // it stays in sight until this one is there
     m_soFarTimer.stop();
@@ -154,10 +156,7 @@ void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
             Q_EMIT tableChanged();
         return;
     }
-    m_answered = true;
-    record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
-        change, {}, false);
-    m_answered = false;
+    recordAnswer(tr("best plan: %1"), *update->search, change);
 }
 
 void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
@@ -625,6 +624,7 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     m_answered = false;
     if (!isWritten)
         return false;
+    m_searchByName = false;
     adoptSearched(solved);
     m_revision = m_engine->plan(requestFor(m_history.state()), solved); // it is still to be proven
     publishPlan(solved);
