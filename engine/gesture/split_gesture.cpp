@@ -48,6 +48,15 @@ OpAssignRule alongAxes(
     return {{}, fixed};
 }
 
+/// What the solver chose gives way to a split over no axis: it was chosen without knowing of that one, and
+/// with both of them there would be more parts than devices.
+bool givesWay(const GestureContext &context, const BoundStep &old, const std::vector<BoundStep> &added)
+{
+    return context.document.lines()[static_cast<std::size_t>(old.line)]->row->origin == RowOrigin::Solver
+        && std::any_of(
+            added.begin(), added.end(), [](const BoundStep &step) { return step.split.axis.empty(); });
+}
+
 Rewrite rewrite(const GestureContext &context, const std::vector<BoundStep> &before,
     const std::vector<BoundStep> &added, const std::vector<Split> &takenAway,
     const std::map<std::int32_t, bool> &exact)
@@ -55,12 +64,14 @@ Rewrite rewrite(const GestureContext &context, const std::vector<BoundStep> &bef
     Rewrite made;
     std::vector<BoundStep> kept;
     for (const BoundStep &old : before) {
-        const bool gone = std::any_of(takenAway.begin(), takenAway.end(), [&](const Split &split) {
-            return sameTarget(old.split, split);
-        }) || std::any_of(added.begin(), added.end(), [&](const BoundStep &step) {
-            return (!old.split.axis.empty() && old.split.axis == step.split.axis)
-                || (sameTarget(old.split, step.split) && (old.split.axis.empty() || exact.at(old.line)));
-        });
+        const bool gone = givesWay(context, old, added)
+            || std::any_of(takenAway.begin(), takenAway.end(),
+                [&](const Split &split) { return sameTarget(old.split, split); })
+            || std::any_of(added.begin(), added.end(), [&](const BoundStep &step) {
+                   return (!old.split.axis.empty() && old.split.axis == step.split.axis)
+                       || (sameTarget(old.split, step.split)
+                           && (old.split.axis.empty() || exact.at(old.line)));
+               });
         if (gone)
             made.lines.push_back(old.line);
         else

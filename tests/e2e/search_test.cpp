@@ -111,6 +111,67 @@ private Q_SLOTS:
         QCOMPARE(static_cast<int>(workspace.latest()->errorCount()), 0);
     }
 
+    /// What was chosen for an edit goes with it: one undo leads to the plan before, one redo back.
+    void takesAnEditBackWithItsAnswer()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        workspace.openWith(
+            {kSmallGpt, {}, {}}, "dgx-h100", 4, {}, "micro-batches 4\ndegree pipeline exactly 2\n");
+        QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+        search(at);
+        at.dag()->setFocus();
+        std::vector<std::string> rows{workspace.tableText()};
+        std::vector<double> steps{workspace.latest()->summary.stepSeconds};
+        const auto first = workspace.history().steps().size();
+        for (const int line : {1, 0}) { // switched off, one after the other
+            QSignalSpy again(&workspace, &Workspace::searched);
+            ConstraintTableModel *table = at.window->constraints()->rows();
+            QVERIFY(table->setData(
+                table->index(line, static_cast<int>(TableColumn::On)), Qt::Unchecked, Qt::CheckStateRole));
+            QTRY_VERIFY_WITH_TIMEOUT(!again.isEmpty() && at.settled(), kPatience);
+            QVERIFY(workspace.tableText() != rows.back());
+            rows.push_back(workspace.tableText());
+            steps.push_back(workspace.latest()->summary.stepSeconds);
+        }
+        QCOMPARE(workspace.history().steps().size(), first + 2);
+        const HistoryStep *last = workspace.history().find(workspace.history().current());
+        QVERIFY(last->words.starts_with("switch off row 1") && last->words.find("best plan: ") < 40);
+        QVERIFY(last->figures && last->figures->stepSeconds == steps.back());
+        for (const int left : {1, 0}) {
+            QTest::keySequence(at.window.get(), QKeySequence::Undo);
+            QTRY_VERIFY_WITH_TIMEOUT(at.settled(), kPatience);
+            QCOMPARE(workspace.tableText(), rows[static_cast<std::size_t>(left)]);
+            QCOMPARE(workspace.latest()->summary.stepSeconds, steps[static_cast<std::size_t>(left)]);
+            QVERIFY(workspace.latest()->search); // it is known how good it is
+        }
+        QTest::keySequence(at.window.get(), QKeySequence::Redo);
+        QCOMPARE(workspace.tableText(), rows[1]);
+    }
+
+    /// A plan that is shown on the way belongs to the edit, too, for whoever goes on with it.
+    void takesAnEditBackWithWhatWasShownForIt()
+    {
+        WindowForTests at;
+        Workspace &workspace = at.workspace();
+        open(at);
+        search(at);
+        workspace.setHandAtWork({});
+        const std::string before = workspace.tableText();
+        const auto steps = workspace.history().steps().size();
+        QVERIFY(workspace.editTable(
+            QStringLiteral("less"), insertText(workspace.table(), 0, "degree tensor at most 2\n")));
+        QTRY_VERIFY_WITH_TIMEOUT(workspace.showsBestSoFar(), kPatience);
+        const std::string shown = workspace.tableText();
+        QVERIFY(workspace.editTable(QStringLiteral("remark"),
+            insertText(workspace.table(), workspace.table().lineCount(), "# more\n")));
+        QCOMPARE(workspace.history().steps().size(), steps + 2);
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), shown);
+        workspace.undo();
+        QCOMPARE(workspace.tableText(), before);
+    }
+
     /// Rows of a person that leave no plan are shown as those that cannot hold together, not as a plan that
     /// breaks them; what was found before takes no part; and a way out has it search again.
     void showsRowsThatLeaveNoPlanAsAConflict()

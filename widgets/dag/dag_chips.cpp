@@ -14,7 +14,40 @@ double within(double from, double size, double room)
     return std::max(0.0, std::min(from, room - size));
 }
 
+/// Where a row covers nothing of what is `taken`: as little further from where it is as possible, up or down
+/// first. Where there is no such place within some rows, the one that covers least.
+double freeHeight(SceneRect row, bool down, double room, const std::vector<SceneRect> &taken)
+{
+    constexpr int kMostSteps = 48;
+    const double step = row.height / 4;
+    const double from = row.y;
+    double best = from;
+    double least = -1;
+    for (int i = 0; i <= 2 * kMostSteps; ++i) {
+        const bool along = i <= kMostSteps;
+        row.y = from + (along == down ? step : -step) * (along ? i : i - kMostSteps);
+        if (row.y < 0 || row.bottom() > room)
+            continue;
+        double covered = 0;
+        for (const SceneRect &other : taken)
+            covered += std::max(0.0, std::min(row.right(), other.right()) - std::max(row.x, other.x))
+                * std::max(0.0, std::min(row.bottom(), other.bottom()) - std::max(row.y, other.y));
+        if (least < 0 || covered < least) {
+            least = covered;
+            best = row.y;
+        }
+        if (covered == 0)
+            break;
+    }
+    return best;
+}
+
 } // namespace
+
+double chipsAway(const SceneRect &box)
+{
+    return std::clamp(box.height / 4, 4.0, 16.0);
+}
 
 std::string chipText(const DimensionChip &chip)
 {
@@ -28,50 +61,45 @@ bool isLocked(const DimensionChip &chip)
 }
 
 std::vector<PlacedChip> placeChips(const std::vector<DimensionChip> &chips, const SceneRect &node,
-    const std::vector<double> &widths, double windowWidth, double windowHeight, const ChipMetrics &metrics)
+    const std::vector<double> &widths, double windowWidth, double windowHeight, const ChipMetrics &metrics,
+    std::vector<SceneRect> taken)
 {
     std::vector<PlacedChip> placed;
     if (!node.intersects({0, 0, windowWidth, windowHeight}))
         return placed;
+    taken.push_back(node);
     const bool bar = node.width < metrics.leastNodeWidth;
-    const auto row = [&](bool output, double y) {
-        double total = -metrics.gap;
-        double slots = 0; // a wider gap between tensors
+    const auto row = [&](bool output) {
+        const std::size_t first = placed.size();
+        double x = 0;
         std::int32_t lastSlot = -1;
         for (std::size_t i = 0; i < chips.size(); ++i) {
             if (!bar && chips[i].output != output)
                 continue;
             const std::int32_t slot = chips[i].slot + (chips[i].output ? 1000 : 0);
-            if (lastSlot >= 0 && slot != lastSlot)
-                slots += 2 * metrics.gap;
-            lastSlot = slot;
-            total += widths[i] + 2 * metrics.padding + metrics.gap;
-        }
-        // Left on the node while it is wide enough, for devices are written at its right; else around its
-        // middle.
-        const bool fits = total + slots <= node.width - 8;
-        double x = fits ? node.x + 8 : node.x + (node.width - total - slots) / 2;
-        x = within(x, total + slots, windowWidth);
-        lastSlot = -1;
-        for (std::size_t i = 0; i < chips.size(); ++i) {
-            if (!bar && chips[i].output != output)
-                continue;
-            const std::int32_t slot = chips[i].slot + (chips[i].output ? 1000 : 0);
-            if (lastSlot >= 0 && slot != lastSlot)
-                x += 2 * metrics.gap;
+            if (lastSlot >= 0)
+                x += slot != lastSlot ? 3 * metrics.gap : metrics.gap; // a wider gap between tensors
             lastSlot = slot;
             const double width = widths[i] + 2 * metrics.padding;
-            placed.push_back({static_cast<std::int32_t>(i), {x, y, width, metrics.height}});
-            x += width + metrics.gap;
+            placed.push_back({static_cast<std::int32_t>(i), {x, 0, width, metrics.height}});
+            x += width;
         }
+        if (placed.size() == first)
+            return;
+        const double away = chipsAway(node) + (output ? 0 : metrics.height);
+        SceneRect whole{within(node.x + (node.width - x) / 2, x, windowWidth),
+            within(output ? node.bottom() + away : node.y - away, metrics.height, windowHeight), x,
+            metrics.height};
+        whole.y = freeHeight(whole, output, windowHeight, taken);
+        for (std::size_t i = first; i < placed.size(); ++i) {
+            placed[i].rect.x += whole.x;
+            placed[i].rect.y = whole.y;
+        }
+        taken.push_back(whole);
     };
-    if (bar) {
-        row(false, within(node.y - metrics.height - 6, metrics.height, windowHeight));
-        return placed;
-    }
-    // Mostly outside, so that the node's own text stays readable.
-    row(false, within(node.y - metrics.height + 4, metrics.height, windowHeight));
-    row(true, within(node.bottom() - 4, metrics.height, windowHeight));
+    row(false);
+    if (!bar)
+        row(true);
     return placed;
 }
 
@@ -151,7 +179,7 @@ std::vector<SceneRect> placeSlices(const SceneRect &node, std::int32_t count, bo
     const double width = columns * (cellWidth + kGap) - kGap;
     const double height = rows * (cellHeight + kGap) - kGap;
     const double x = within(node.x + (node.width - width) / 2, width, windowWidth);
-    constexpr double kAway = 22; // behind the chips
+    constexpr double kAway = 6;
     const double y = within(below ? node.bottom() + kAway : node.y - kAway - height, height, windowHeight);
     for (std::int32_t i = 0; i < count; ++i)
         cells.push_back({x + (i % columns) * (cellWidth + kGap), y + (i / columns) * (cellHeight + kGap),

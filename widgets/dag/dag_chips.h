@@ -33,13 +33,18 @@ std::string chipText(const DimensionChip &chip);
 /// True for chips that are drawn with a lock.
 bool isLocked(const DimensionChip &chip);
 
-/// Places chips on a node: inputs on its top edge, outputs on its bottom edge; all of them in a bar above
-/// nodes that are too narrow. Kept within a window of the given size as far as the node itself reaches into
-/// it. None for a node out of sight.
+/// What a box needs above and below it for what straddles its border: devices, pins.
+double chipsAway(const SceneRect &box);
+
+/// Places chips beside a node: inputs in a row above it, outputs in one below; all of them in one above nodes
+/// that are too narrow. A row stands as near as it can without covering anything; kept within a window of the
+/// given size. None for a node out of sight.
 /// @param node  in pixels of the canvas
 /// @param widths  of the chips' texts (with their locks), by chip
+/// @param taken  what else is in sight; the node itself need not be in it
 std::vector<PlacedChip> placeChips(const std::vector<DimensionChip> &chips, const SceneRect &node,
-    const std::vector<double> &widths, double windowWidth, double windowHeight, const ChipMetrics &metrics);
+    const std::vector<double> &widths, double windowWidth, double windowHeight, const ChipMetrics &metrics,
+    std::vector<SceneRect> taken = {});
 /// Index into the chips; -1 if there is none.
 std::int32_t chipAt(const std::vector<PlacedChip> &placed, double x, double y);
 

@@ -187,23 +187,60 @@ void DagGestureLayer::refreshChips(std::int32_t box)
     m_chipBox = -1;
     m_hoveredChip = -1;
     m_chips.clear();
-    m_chipWidths.clear();
+    m_laid = {};
     if (context && op.valid()
         && context->graph().operators.size() == m_view.picture()->outline->graph->operators.size()) {
         m_chipBox = box;
         m_chips = chipsOf(*context, op);
         for (const auto &chip : m_chips)
-            m_chipWidths.push_back(chipWidth(chip, m_view.font()));
+            m_laid.widths.push_back(chipWidth(chip, m_view.font()));
     }
     m_view.update();
+}
+
+/// What chips may not cover: nodes, the titles of frames, badges, and the handle at the node itself.
+std::vector<SceneRect> DagGestureLayer::besideChips() const
+{
+    std::vector<SceneRect> taken;
+    const auto picture = m_view.picture();
+    for (std::size_t box = 1; picture && box < picture->visible.boxes.size(); ++box) {
+        SceneRect rect = nodeRect(static_cast<std::int32_t>(box));
+        if (picture->visible.boxes[box].frame) {
+            const double scale = rect.width / std::max(1.0, picture->scene.rects[box].width);
+            rect.width = std::min(rect.width, DagMetrics::kMostNodeWidth * scale);
+            rect.height = DagMetrics::kFrameHeader * scale;
+        } else {
+            const double away = chipsAway(rect) / 2;
+            rect = {rect.x, rect.y - away, rect.width, rect.height + 2 * away};
+        }
+        if (rect.intersects(
+                {0, 0, static_cast<double>(m_view.width()), static_cast<double>(m_view.height())}))
+            taken.push_back(rect);
+    }
+    for (const auto &[rect, badge] : m_view.paintedTraffic())
+        taken.push_back({rect.x(), rect.y(), rect.width(), rect.height()});
+    const QRectF handle = handleRect(m_chipBox);
+    taken.push_back({handle.x(), handle.y(), handle.width(), handle.height()});
+    return taken;
 }
 
 std::vector<PlacedChip> DagGestureLayer::placedChips() const
 {
     if (m_chipBox < 0 || m_chips.empty())
         return {};
-    return placeChips(m_chips, nodeRect(m_chipBox), m_chipWidths, m_view.width(), m_view.height(),
-        GhostMetrics(m_view.font()).chips);
+    const SceneRect node = nodeRect(m_chipBox);
+    if (m_drag == Drag::None || m_laid.chips.empty() || m_laid.node.width != node.width) {
+        m_laid.node = node;
+        m_laid.chips = placeChips(m_chips, node, m_laid.widths, m_view.width(), m_view.height(),
+            GhostMetrics(m_view.font()).chips, besideChips());
+        return m_laid.chips;
+    }
+    std::vector<PlacedChip> placed = m_laid.chips; // what is in a hand stays where it was
+    for (PlacedChip &chip : placed) {
+        chip.rect.x += node.x - m_laid.node.x;
+        chip.rect.y += node.y - m_laid.node.y;
+    }
+    return placed;
 }
 
 QRectF DagGestureLayer::chipRect(std::int32_t chip) const
@@ -387,12 +424,23 @@ bool DagGestureLayer::startBody(QPointF pressed, QPointF now, Qt::KeyboardModifi
 
 /// Chips sit on their node's border: one that is pushed well inside is not pulled away. One that was outside
 /// and comes back is given up.
+/// From the chip in the hand to its node and over that: where it is pushed to.
+QRectF DagGestureLayer::pushRect() const
+{
+    return m_view.viewRect(m_chipBox).united(chipRect(m_gestures.chip()));
+}
+
 bool DagGestureLayer::pushedIn(QPointF view) const
 {
+    const QRectF chip = chipRect(m_gestures.chip());
     const QRectF node = m_view.viewRect(m_chipBox);
-    const double margin = std::min(chipRect(m_gestures.chip()).height() / 2, node.height() / 4);
-    return !m_pulledOut && QLineF(m_pressed, view).length() > kPullStart
-        && node.adjusted(0, margin, 0, -margin).contains(view);
+    const double margin = std::min(chip.height() / 2, node.height() / 4);
+    QRectF inwards = pushRect();
+    if (chip.top() < node.top())
+        inwards.adjust(0, chip.height(), 0, -margin);
+    else
+        inwards.adjust(0, margin, 0, -chip.height());
+    return !m_pulledOut && QLineF(m_pressed, view).length() > kPullStart && inwards.contains(view);
 }
 
 void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
@@ -402,7 +450,7 @@ void DagGestureLayer::step(QPointF view, Qt::KeyboardModifiers modifiers)
         m_gestures.setSplitKind(modifiers.testFlag(Qt::ShiftModifier) ? SplitKind::Replicate
                 : modifiers.testFlag(Qt::ControlModifier)             ? SplitKind::Value
                                                                       : SplitKind::Dimension);
-        m_pulledOut = m_pulledOut || !m_view.viewRect(m_chipBox).contains(view);
+        m_pulledOut = m_pulledOut || !pushRect().contains(view);
         if (pushedIn(view))
             m_gestures.push();
         else

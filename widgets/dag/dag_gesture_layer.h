@@ -123,8 +123,10 @@ private:
     OperatorId representative(std::int32_t box) const;
     PlaceWorld world() const;
     void refreshChips(std::int32_t box);
+    std::vector<SceneRect> besideChips() const;
     std::vector<PlacedChip> placedChips() const;
     std::int32_t handleAt(QPointF view) const;
+    QRectF pushRect() const;
     bool pushedIn(QPointF view) const;
     void step(QPointF view, Qt::KeyboardModifiers modifiers);
     void lookUpConversions();
@@ -155,7 +157,7 @@ private:
     DagGestures m_gestures;
     Drag m_drag = Drag::None;
     QPointF m_pressed;
-    bool m_pulledOut = false; ///< The chip was outside its node in this drag.
+    bool m_pulledOut = false; ///< The chip left the way to its node in this drag.
     QPointF m_last;
     std::int32_t m_box = -1; ///< Where the drag began.
     std::int32_t m_targetBox = -1; ///< What an order would be before, or what something is dropped on.
@@ -170,7 +172,12 @@ private:
     std::int32_t m_chipBox = -1;
     std::int32_t m_pinnedChips = -1; ///< Box that has chips because something is dragged over it.
     std::vector<DimensionChip> m_chips;
-    std::vector<double> m_chipWidths;
+    struct LaidChips {
+        std::vector<double> widths{}; ///< Of their texts.
+        SceneRect node{}; ///< Where theirs was.
+        std::vector<PlacedChip> chips{};
+    };
+    mutable LaidChips m_laid; ///< As last asked for without anything in the hand.
     std::int32_t m_hoveredChip = -1;
     std::int32_t m_handleBox = -1; ///< Whose handle the pointer is at.
 

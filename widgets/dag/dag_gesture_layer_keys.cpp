@@ -93,7 +93,10 @@ QPointF DagGestureLayer::editorPlace() const
     const QRectF rect = m_view.viewRect(box);
     if (rect.isEmpty() || !rect.intersects(QRectF(m_view.rect())))
         return {m_view.width() / 2.0 - 160, m_view.height() / 3.0};
-    return {rect.left(), rect.bottom() + GhostMetrics(m_view.font()).chips.height + 6};
+    double below = rect.bottom() + 6;
+    for (const PlacedChip &chip : placedChips())
+        below = std::max(below, chip.rect.bottom() + 6);
+    return {rect.left(), below};
 }
 
 void DagGestureLayer::open(DagLineEditor *editor)

@@ -27,6 +27,7 @@ void DagGestureLayer::paint(QPainter &painter)
         paintChips(painter,
             {.chips = m_chips,
                 .placed = placed,
+                .node = nodeRect(m_chipBox),
                 .lit = m_drag == Drag::Foreign ? m_gestures.chip() : m_hoveredChip},
             m_view.font(), palette);
     if ((!busy() || m_drag == Drag::HandlePress) && m_drag != Drag::OrderPress && m_grip.arrow < 0) {
@@ -101,9 +102,15 @@ void DagGestureLayer::paintGhost(QPainter &painter)
         const GhostMetrics metrics(m_view.font());
         const bool below = chip < 0 || m_gestures.chips()[at(chip)].output;
         // Where a line editor stands below the node, slices are above it.
+        SceneRect around = nodeRect(m_chipBox); // with the chips
+        for (const PlacedChip &each : placedChips()) {
+            const double bottom = std::max(around.bottom(), each.rect.bottom());
+            around.y = std::min(around.y, each.rect.y);
+            around.height = bottom - around.y;
+        }
         paintSlices(painter,
-            placeSlices(nodeRect(m_chipBox), shown, below && m_editor == nullptr, metrics.cellWidth,
-                metrics.cellHeight, m_view.width(), m_view.height()),
+            placeSlices(around, shown, below && m_editor == nullptr, metrics.cellWidth, metrics.cellHeight,
+                m_view.width(), m_view.height()),
             texts, refused, m_view.font(), palette);
         break;
     }

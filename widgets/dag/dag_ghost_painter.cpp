@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace planloom {
 
@@ -115,6 +116,27 @@ double chipWidth(const DimensionChip &chip, const QFont &font)
         + (isLocked(chip) ? metrics.lockWidth + 2 : 0);
 }
 
+namespace {
+
+/// From each row of chips to their node.
+void paintLeaders(QPainter &painter, const ChipsPaint &chips, const Palette &palette)
+{
+    const QRectF node = rectOf(chips.node);
+    std::map<double, QRectF> rows; // by height
+    for (const auto &placed : chips.placed)
+        rows[placed.rect.y] |= rectOf(placed.rect);
+    painter.setPen(QPen(palette.accent, 1.2));
+    for (const auto &[y, row] : rows) {
+        const double x = std::clamp(node.center().x(), row.left(), row.right());
+        if (row.bottom() < node.top())
+            painter.drawLine(QPointF(x, row.center().y()), QPointF(x, node.top()));
+        else if (row.top() > node.bottom())
+            painter.drawLine(QPointF(x, node.bottom()), QPointF(x, row.center().y()));
+    }
+}
+
+} // namespace
+
 void paintChips(QPainter &painter, const ChipsPaint &chips, const QFont &font, const Palette &palette)
 {
     QFont bold(font);
@@ -122,6 +144,7 @@ void paintChips(QPainter &painter, const ChipsPaint &chips, const QFont &font, c
     const GhostMetrics metrics(font);
     painter.setRenderHint(QPainter::Antialiasing, true);
     painter.setFont(bold);
+    paintLeaders(painter, chips, palette);
     for (const auto &placed : chips.placed) {
         const auto &chip = chips.chips[at(placed.index)];
         const QRectF rect = rectOf(placed.rect);

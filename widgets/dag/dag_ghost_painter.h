@@ -30,6 +30,7 @@ double chipWidth(const DimensionChip &chip, const QFont &font);
 struct ChipsPaint {
     const std::vector<DimensionChip> &chips;
     const std::vector<PlacedChip> &placed;
+    SceneRect node{}; ///< Theirs: lines lead there.
     std::int32_t lit = -1; ///< Under the pointer, or pulled.
 };
 void paintChips(QPainter &painter, const ChipsPaint &chips, const QFont &font, const Palette &palette);

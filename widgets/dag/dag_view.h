@@ -109,6 +109,7 @@ public:
     const std::vector<TrafficBadge> &traffic() const;
     /// Where a badge is, as last painted; empty if it is not.
     QRectF trafficRect(std::size_t badge) const;
+    const PaintedBadges &paintedTraffic() const { return m_painted; }
     /// Marks the badge of what serves `op` with `tensor`, until something else is selected.
     void markCommunication(OperatorId op, TensorId tensor);
     /// The badge that is marked; nothing if none is.

@@ -280,6 +280,8 @@ Q_SIGNALS:
 private:
     /// Keys of what follows from edits.
     static constexpr const char *kThumbnailKey = "thumbnail";
+    /// The merge key of what a search chose for the edit before it.
+    static constexpr const char *kAnswerOfEdit = "answer";
     static std::string figuresKey(StepId step) { return "figures/" + std::to_string(step); }
 
     /// A session read from its file, before its model is.
@@ -346,7 +348,8 @@ private:
     bool leaveToSearch(
         PlanRequest &wanted) const; ///< False if the rows of a gallery plan can't be taken out.
     void adoptSearched(const PlanUpdateSnapshot &update);
-    // workspace_so_far.cpp: what a search shows on its way
+    // workspace_so_far.cpp: what a search shows on its way, and chooses
+    void recordAnswer(const QString &words, const SearchResult &found, const DesignChange &change);
     void showBetter(const PlanUpdateSnapshot &update);
     void keepSoFar();
     bool leaveSoFar();

@@ -189,10 +189,14 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     m_galleryAsked.clear(); // what a person does now is newer
     // What the solver chose is its to choose again, within the rows as they are now.
     m_searchNext = !m_answered && m_searchesAgain && m_live && (!change.table.empty() || isOtherTarget);
-    const bool merge = !mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
-        && m_sinceEdit.elapsed() < kMergeMilliseconds;
-    m_mergeKey = mergeKey;
-    m_sinceEdit.start();
+    const bool isAnswer = mergeKey == QLatin1String(kAnswerOfEdit);
+    const bool merge = isAnswer
+        || (!mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
+            && m_sinceEdit.elapsed() < kMergeMilliseconds);
+    if (!isAnswer) {
+        m_mergeKey = mergeKey;
+        m_sinceEdit.start();
+    }
     if (merge) {
         const auto amended = m_history.amend(words.toStdString(), change);
         if (!amended) {

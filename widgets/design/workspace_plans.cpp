@@ -97,9 +97,11 @@ bool Workspace::isChosenAgain(const TableDocument &rows)
     }) && !scheduleThatHoldsSearch(table);
 }
 
-/// The rows of a search become rows of the table, as a step.
+/// The rows of a search become rows of the table: part of the edit that led to it, which one undo takes back;
+/// a step of their own where a person asked for it.
 void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
 {
+    m_unchecked = {}; // the edit's step is not the move alone any more
     const bool wasShown =
         std::exchange(m_soFar, {}).plan != nullptr; // it stays in sight until this one is there
     m_soFarTimer.stop();
@@ -110,10 +112,7 @@ void Workspace::adoptSearched(const PlanUpdateSnapshot &update)
             Q_EMIT tableChanged();
         return;
     }
-    m_answered = true;
-    record(tr("best plan: %1").arg(QString::fromStdString(toString(update->search->best.configuration))),
-        change, {}, false);
-    m_answered = false;
+    recordAnswer(tr("best plan: %1"), *update->search, change);
 }
 
 void Workspace::onSearchUpdated(const PlanUpdateSnapshot &update)
@@ -571,6 +570,7 @@ bool Workspace::commit(const Proposal &proposal, const QString &mergeKey)
     m_answered = false;
     if (!isWritten)
         return false;
+    m_searchByName = false;
     adoptSearched(solved);
     m_revision = m_engine->plan(requestFor(m_history.state()), solved); // it is still to be proven
     publishPlan(solved);

@@ -34,6 +34,22 @@ void Workspace::showBetter(const PlanUpdateSnapshot &update)
     Q_EMIT stateChanged();
 }
 
+/// What a search chose becomes part of the edit that it answers, or a step of its own.
+///
+/// @param words  with a place for the plan's name
+void Workspace::recordAnswer(const QString &words, const SearchResult &found, const DesignChange &change)
+{
+    const QString plan = words.arg(QString::fromStdString(toString(found.best.configuration)));
+    const HistoryStep *edit = m_searchByName ? nullptr : m_history.find(m_history.current());
+    const bool answered = std::exchange(m_answered, true);
+    if (edit)
+        record(tr("%1 → %2").arg(QString::fromStdString(edit->words), plan), change,
+            QLatin1String(kAnswerOfEdit), false);
+    else
+        record(plan, change, {}, false);
+    m_answered = answered;
+}
+
 /// A person goes on with the rows that they see: these are a step, and the search is over.
 void Workspace::keepSoFar()
 {
@@ -44,11 +60,7 @@ void Workspace::keepSoFar()
     const DesignChange change{difference(table(), shown->table), {}};
     if (change.empty())
         return;
-    const bool answered = std::exchange(m_answered, true);
-    record(
-        tr("best plan so far: %1").arg(QString::fromStdString(toString(shown->search->best.configuration))),
-        change, {}, false);
-    m_answered = answered;
+    recordAnswer(tr("best plan so far: %1"), *shown->search, change);
 }
 
 /// The rows are those of the history again, and the plan that was shown before stands for them.

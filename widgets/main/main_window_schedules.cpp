@@ -72,7 +72,7 @@ void MainWindow::showSchedules(bool search)
     if (!m_board) {
         m_board = new ScheduleBoard(&m_workspace, &m_selection, this);
         connect(m_board, &ScheduleBoard::found, this, [this](const QString &sentence) {
-            m_log->model()->add(LogKind::Plan, sentence);
+            m_log->model()->add(LogKind::Plan, (sentence + QLatin1Char('\n') + m_board->proof()).trimmed());
             m_notices->show({QStringLiteral("searched"), NoticeKind::Info, sentence, {}, true});
         });
         connect(m_board, &ScheduleBoard::compareAsked, this, [this](const std::vector<StepId> &steps) {

@@ -207,7 +207,7 @@ QString SearchReport::sentence(const SearchResult &result)
               .arg(result.configurations)
               .arg(secondsText(result.bound))
         : result.isOfOthers()
-        ? tr("None of %1 configurations whose stages have equally many devices is likely to be below %2.")
+        ? tr("None of %1 configurations that partition all stages alike is likely to be below %2.")
               .arg(result.configurations)
               .arg(secondsText(result.bound))
         : tr(

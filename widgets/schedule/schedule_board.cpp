@@ -445,8 +445,7 @@ void ScheduleBoard::showBest()
         m_apply->setFocus(Qt::OtherFocusReason);
     QString said = isThere ? tr("The schedule is the best already: %1, %2 a step.")
                            : tr("Best schedule: %1, %2 a step. Apply takes it.");
-    said = said.arg(titleOf(*first), secondsText(first->stepSeconds));
-    Q_EMIT found(m_proof->text().isEmpty() ? said : said + QLatin1Char('\n') + m_proof->text());
+    Q_EMIT found(said.arg(titleOf(*first), secondsText(first->stepSeconds))); // how it is known stands here
 }
 
 std::vector<StepId> ScheduleBoard::stepsOf(const std::vector<const TriedSchedule *> &tried)

@@ -527,7 +527,7 @@ private:
             for (std::size_t kind = 0; kind < kMemoryKindCount; ++kind) {
                 sum +=
                     entry < 0 ? 0 : static_cast<double>(curve.bytes[static_cast<std::size_t>(entry)][kind]);
-                const double top = pixels(sum);
+                const double top = pixels(std::min(sum, cap)); // what is above is red, whatever it is
                 change(kind, column, bottom, top);
                 bottom = top;
             }

@@ -17,6 +17,13 @@ namespace {
 constexpr std::int32_t kMostMicroBatches = 256;
 constexpr std::int32_t kMostStages = 64;
 
+/// Of its pipeline: several stages of one rank count once.
+std::int32_t ranksOf(const Plan &plan, const std::vector<MeshAxis> &mesh)
+{
+    const std::int64_t ranks = sizeOfRole(mesh, AxisRole::Ranks);
+    return ranks > 1 ? static_cast<std::int32_t>(ranks) : std::max(plan.stageCount, 1);
+}
+
 } // namespace
 
 std::vector<SweepChoice> sweepChoices(const PlanAnswer &answer)
@@ -38,8 +45,13 @@ std::vector<SweepChoice> sweepChoices(const PlanAnswer &answer)
     if (shards > answer.deviceCount || answer.deviceCount % shards != 0)
         return choices;
     const std::int32_t ranks = answer.deviceCount / shards;
-    for (std::int32_t stages = 1; stages <= std::min(ranks, kMostStages); ++stages) {
-        if (ranks % stages != 0)
+    const std::int32_t now = ranksOf(plan, mesh);
+    for (std::int32_t stages = 1; stages <= std::max(std::min(ranks, kMostStages), now); ++stages) {
+        if (stages == now) {
+            choices.push_back({SweepAxis::Stages, stages, true, {}});
+            continue;
+        }
+        if (stages > ranks || ranks % stages != 0)
             continue;
         // As many micro-batches as there are, or as each replica's share of the batch can be cut into.
         const std::int64_t share = std::max<std::int64_t>(samples / (ranks / stages), 1);
@@ -61,6 +73,8 @@ Result<PlanRequest> requestOf(PlanRequest request, const SweepChoice &choice)
     request.search = false;
     request.explains = false;
     request.begin.reset();
+    if (choice.now)
+        return request;
     if (choice.axis == SweepAxis::Stages) {
         request.gallery = choice.gallery;
         request.table = modelRows(request.table); // its rows take the place of all others

@@ -21,7 +21,7 @@ struct SweepChoice {
     SweepAxis axis = SweepAxis::MicroBatches;
     std::int32_t value = 1; ///< Micro-batches, or stages.
     bool now = false; ///< As it is.
-    std::string gallery{}; ///< Of Stages: "3d:dp=2,tp=2,pp=2,...".
+    std::string gallery{}; ///< Of Stages other than now: "3d:dp=2,tp=2,pp=2,...".
     friend bool operator==(const SweepChoice &, const SweepChoice &) = default;
 };
 

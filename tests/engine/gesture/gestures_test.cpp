@@ -140,6 +140,28 @@ TEST(SplitGesture, KeepsWhatTheMeshSplitsAlready)
         "a:2 replicate:2 n:2 @ 0,0,1,1,2,2,3,3 stage 0");
 }
 
+/// A stack of which the solver had cut some operators one way, some another, some not at all.
+TEST(SplitGesture, OfAStackTakesThePlaceOfWhatTheSolverChose)
+{
+    const GestureContext context = gpt(4,
+        "mesh tp=4\nsplit name:h.1.mlp.c_fc : a over tp  @solver\n"
+        "split name:h.2.mlp.* : batch by 2 then n by 2  @solver\n");
+    SplitGesture gesture;
+    gesture.operators = forward(context, "name:h.*.mlp.c_fc");
+    gesture.on = one(context, "h.1.mlp.c_fc");
+    gesture.dimension = chip(context, "h.1.mlp.c_fc", "n").dimension;
+    gesture.parts = 4;
+    const Proposal proposal = proposeSplit(context, gesture);
+    EXPECT_EQ(proposal.rows, std::vector<std::string>{"split name:h.*.mlp.c_fc : n by 4"});
+    for (const char *name : {"h.0.mlp.c_fc", "h.1.mlp.c_fc", "h.2.mlp.c_fc"})
+        EXPECT_EQ(decisionText(planAfter(context, proposal), name), "n:4 @ 0,1,2,3 stage 0") << name;
+    // Over an axis it stands beside what the solver did with another one.
+    const GestureContext mesh = gpt(4, "mesh dp=2 tp=2\nsplit all : batch over dp  @solver\n");
+    EXPECT_EQ(after(mesh, split(mesh, "h.1.mlp.c_fc", "n", 0, "tp")),
+        "mesh dp=2 tp=2\nsplit all : batch over dp  @solver\nsplit name:h.1.mlp.c_fc : n over tp  "
+        "@gesture\n");
+}
+
 TEST(SplitGesture, NamesADimensionByPlaceForOperatorsOfSeveralKinds)
 {
     const GestureContext context = gallery("single", 4);

@@ -65,6 +65,33 @@ TEST(DagChips, OfANarrowNodeStandInOneBarAboveIt)
     }
 }
 
+/// Nodes, badges and handles beside the node stay in sight; only where all is taken does a row cover some.
+TEST(DagChips, CoverNothing)
+{
+    const SceneRect node{300, 200, 120, 40};
+    const std::vector<SceneRect> beside{
+        {160, 190, 120, 60}, {430, 170, 120, 40}, {250, 150, 60, 20}, {404, 242, 16, 16}, {280, 262, 90, 20}};
+    for (const double wide : {10.0, 40.0, 90.0}) {
+        const auto placed =
+            placeChips(linearChips(), node, {wide, wide, wide, wide, wide}, 1000, 800, {}, beside);
+        ASSERT_EQ(placed.size(), 5U);
+        for (const auto &chip : placed) {
+            EXPECT_FALSE(chip.rect.intersects(node));
+            for (const SceneRect &other : beside)
+                EXPECT_FALSE(chip.rect.intersects(other)) << wide << " " << chip.rect.x << " " << chip.rect.y;
+        }
+    }
+    // At the window's edge the row goes to the other side.
+    for (const double y : {0.0, 360.0}) {
+        const SceneRect edge{300, y, 120, 40};
+        for (const auto &chip : placeChips(linearChips(), edge, {10, 20, 10, 10, 10}, 1000, 400, {}))
+            EXPECT_FALSE(chip.rect.intersects(edge)) << y;
+    }
+    const std::vector<SceneRect> all{{0, 0, 1000, 800}};
+    EXPECT_EQ(placeChips(linearChips(), node, {10, 20, 10, 10, 10}, 1000, 800, {}, all),
+        placeChips(linearChips(), node, {10, 20, 10, 10, 10}, 1000, 800, {}));
+}
+
 TEST(DagChips, StayInTheWindowWhileTheirNodeReachesIntoIt)
 {
     const auto placed = placeChips(linearChips(), {-50, -30, 400, 900}, {10, 20, 10, 10, 10}, 300, 200, {});

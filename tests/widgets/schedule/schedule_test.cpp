@@ -258,7 +258,7 @@ private Q_SLOTS:
         QVERIFY(workspace.lastGood()->summary.stepSeconds <= before);
         QCOMPARE(workspace.lastGood()->summary.stepSeconds, board.triedAt(0)->stepSeconds);
         QVERIFY2(board.proof().contains(QStringLiteral("GPU ")), qPrintable(board.proof()));
-        QVERIFY(found.front().front().toString().contains(board.proof()));
+        QVERIFY(!found.front().front().toString().contains(QLatin1Char('\n'))); // one sentence
         workspace.undo();
         QCOMPARE(workspace.tableText(), rows);
     }

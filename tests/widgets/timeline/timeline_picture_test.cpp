@@ -156,6 +156,35 @@ private Q_SLOTS:
         QVERIFY(folded > 100);
     }
 
+    /// Nothing of what is above the device's memory is in another colour, however long the parts below stay
+    /// as they are.
+    void tooMuchMemoryIsRedWithoutGaps()
+    {
+        const auto made = sceneForTests({.devices = 1, .microBatches = 6, .operators = 4, .span = 10'000});
+        auto timeline = std::make_shared<Timeline>(*made->timeline);
+        MemoryCurve &curve = timeline->memory.front();
+        curve.bytes.clear();
+        for (std::size_t i = 0; i < curve.time.size(); ++i) {
+            std::array<std::int64_t, kMemoryKindCount> bytes{};
+            bytes[static_cast<std::size_t>(MemoryKind::OptimizerState)] = std::int64_t{200} << 30;
+            bytes[static_cast<std::size_t>(MemoryKind::Activation)] = std::int64_t{i / 6 % 2 ? 50 : 10} << 30;
+            curve.bytes.push_back(bytes);
+        }
+        curve.peak = Bytes{std::int64_t{250} << 30};
+        m_view->setScene(makeTimelineScene(timeline, made->plan, made->cluster));
+        m_view->fitAll();
+        const QImage image = m_view->viewport()->grab().toImage();
+        const QColor red = paletteFor(*m_view).error;
+        const int strip = m_view->rows().front().memory;
+        const int end = m_view->rectOfBlock(0, 11)->right();
+        for (int x = m_view->rectOfBlock(0, 0)->left() + 1; x < end - 1; ++x) {
+            int reds = 0;
+            for (int y = 0; y < image.height(); ++y)
+                reds += image.pixelColor(x, y) == red ? 1 : 0;
+            QVERIFY2(reds > 0.4 * strip, qPrintable(QStringLiteral("%1 at %2").arg(reds).arg(x)));
+        }
+    }
+
     /// What a writer of pictures larger than an image may be does.
     void tilesMakeUpTheSamePicture()
     {
