@@ -8,9 +8,9 @@
 
 #include "widgets/exchange/config_export_dialog.h"
 #include "widgets/exchange/config_import_dialog.h"
+#include "widgets/exchange/torch_export_dialog.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/log_panel.h"
-#include "widgets/torch/torch_export_dialog.h"
 
 namespace planloom {
 

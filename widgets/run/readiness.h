@@ -5,7 +5,7 @@
 #include "engine/runtime/machine/probe.h"
 #include "engine/simulate/timeline.h"
 #include "widgets/run/run_record.h"
-#include "widgets/torch/torch_python.h"
+#include "widgets/run/torch_python.h"
 
 #include <cstdint>
 #include <optional>

@@ -41,6 +41,9 @@ namespace planloom {
 namespace {
 
 constexpr int kMostSteps = 100'000;
+constexpr int kSetupWidth = 260;
+constexpr int kCourseWidth = 250;
+constexpr int kFiguresWidth = 540;
 
 std::int64_t freeMemory()
 {
@@ -301,9 +304,6 @@ void RunPanel::build()
     splitter->addWidget(setupBox);
     splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
-    constexpr int kSetupWidth = 260;
-    constexpr int kCourseWidth = 250;
-    constexpr int kFiguresWidth = 540;
     splitter->setSizes({kSetupWidth, kCourseWidth, kFiguresWidth});
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 2);
@@ -474,7 +474,7 @@ void RunPanel::refreshRecord()
         std::initializer_list<QWidget *>{m_backend, m_python, m_steps, m_seed, m_check, m_live, m_training})
         input->setEnabled(!running);
     m_ranks->setEnabled(!running && setup().backend == RunBackend::Cpu);
-    if (running && record.setup.backend != RunBackend::Cpu)
+    if (running && record.setup.backend != RunBackend::Cpu && m_machineProbe.hasGpus())
         m_lookTimer.start();
     else
         m_lookTimer.stop();

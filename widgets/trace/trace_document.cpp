@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 namespace planloom {
@@ -39,17 +38,10 @@ RankTrace predictedRank(
         markLanes(made);
         return made;
     }
-    std::map<QueueKind, std::uint32_t> lanes;
-    for (std::size_t row = predicted.deviceBegin[d]; row < predicted.deviceBegin[d + 1]; ++row)
-        lanes.emplace(spans.queue[row], 0);
-    for (auto &[queue, lane] : lanes) {
-        lane = static_cast<std::uint32_t>(made.lanes.size());
-        made.lanes.push_back(
-            {queue == QueueKind::Compute ? "predicted" : std::string("predicted, ") + nameOf(queue)});
-    }
+    made.lanes = {{"predicted"}, {"predicted, communication"}};
     for (std::size_t row = predicted.deviceBegin[d]; row < predicted.deviceBegin[d + 1]; ++row) {
         TraceEvent event{.start = begin + spans.start[row], .duration = spans.duration[row]};
-        event.lane = lanes[spans.queue[row]];
+        event.lane = spans.queue[row] == QueueKind::Compute ? 0 : 1;
         event.link = static_cast<std::uint32_t>(made.instructions.size());
         event.kind = TraceKind::Instruction;
         made.instructions.push_back({0, spans.segment[row], spans.instruction[row], spans.microBatch[row]});

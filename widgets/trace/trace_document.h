@@ -35,7 +35,8 @@ struct TraceMatch {
     double measuredSeconds = 0;
     std::shared_ptr<const ExecutionPlan> plan{}; ///< Written out for all ranks.
     /// What was predicted for each rank of the trace, by its index there, on the common clock: events are
-    /// Instructions, in a lane for each queue. Without events of ranks that are no devices of the plan.
+    /// Instructions, in a lane for computation and one for communication. Without events of ranks that are no
+    /// devices of the plan.
     std::vector<RankTrace> predicted{};
     std::int64_t end = 0; ///< Of all that was predicted, on that clock.
 };

@@ -158,7 +158,7 @@ QString matchSentence(const TraceMatch &match)
 QStringList fitColumns()
 {
     return {TraceTexts::tr("Kind"), TraceTexts::tr("Times"), TraceTexts::tr("Off before"),
-        TraceTexts::tr("Off in the median"), TraceTexts::tr("Off at worst")};
+        TraceTexts::tr("Off now"), TraceTexts::tr("At worst")};
 }
 
 TraceLines fitLines(const SpanFit &fit)

@@ -233,8 +233,10 @@ void TracePanel::showFitted(const Fitted &fitted)
     m_fitErrors->setLines(fitLines(*fitted));
     m_tables->setCurrentIndex(m_tables->count() - 1);
     const QString sentence = fitSentence(*fitted);
-    m_shown = m_shown.section(QStringLiteral("; calibrated"), 0, 0) + QStringLiteral("; ") + sentence;
-    m_said->setText(m_shown);
+    // What is predicted now follows with the plan.
+    m_shown = m_shown.section(QStringLiteral("; calibrated"), 0, 0)
+        + tr("; calibrated, before %1").arg(toQString(formatSeconds(fitted->predictedBefore)));
+    m_said->setText(sentence);
     Q_EMIT calibrated(fitted->cluster, sentence);
 }
 

@@ -41,8 +41,9 @@ std::string commandOf(const TorchStart &start)
     switch (start.starter) {
     case TorchStarter::Torchrun:
         return "torchrun"
-            + (nodes > 1 ? " --nnodes " + std::to_string(nodes) + " --rdzv-backend c10d --rdzv-endpoint HOST:29500"
-                         : std::string{})
+            + (nodes > 1
+                    ? " --nnodes " + std::to_string(nodes) + " --rdzv-backend c10d --rdzv-endpoint HOST:29500"
+                    : std::string{})
             + " --nproc-per-node " + std::to_string(perNode) + " train.py" + optionsOf(start);
     case TorchStarter::Sbatch: // the script itself says the options of a long training
         return "sbatch" + onNodes + " train.sbatch" + optionsOf(start);

@@ -29,8 +29,8 @@ struct KernelPlace {
 };
 
 /// What a simulation asks of the instruction.
-KernelPlace placeOf(const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction,
-    Bytes spared)
+KernelPlace placeOf(
+    const ExecutionPlan &plan, const DeviceProgram &program, const Instruction &instruction, Bytes spared)
 {
     KernelPlace place{.kernel = {.program = &program, .instruction = &instruction, .spared = spared}};
     place.key = std::to_string(static_cast<int>(instruction.kind)) + (instruction.joined ? "+" : "")
@@ -88,7 +88,8 @@ public:
         const MeetingKey key = isMessage
             ? MeetingKey{true, instruction.tag, microBatch, 0}
             : MeetingKey{false, instruction.group, static_cast<std::int32_t>(queueOf(instruction)),
-                  m_counts[{span.device, instruction.group, static_cast<std::int32_t>(queueOf(instruction))}]++};
+                m_counts[{
+                    span.device, instruction.group, static_cast<std::int32_t>(queueOf(instruction))}]++};
         m_meetings[key].push_back(span);
     }
 

@@ -97,9 +97,8 @@ public:
         for (const DataType format : formatsOf(isAttention))
             for (const bool backward : {false, true}) {
                 auto rows = rowsOf(isAttention, format);
-                std::erase_if(rows, [&](const RunKernel &row) {
-                    return (row.direction == Direction::Backward) != backward;
-                });
+                std::erase_if(rows,
+                    [&](const RunKernel &row) { return (row.direction == Direction::Backward) != backward; });
                 Sourced &general =
                     backward ? m_device.attentionBackwardEfficiency : m_device.attentionEfficiency;
                 if (general.value <= 0 && !rows.empty())
@@ -187,8 +186,8 @@ std::vector<FitError> errorsOf(
         kinds[row.category].push_back(row);
     std::vector<FitError> errors;
     for (const auto &[category, rows] : kinds)
-        errors.push_back(fitErrorOf(
-            nameOf(category), rows, [&](const RunKernel &row) { return fit.predicted(row); }));
+        errors.push_back(
+            fitErrorOf(nameOf(category), rows, [&](const RunKernel &row) { return fit.predicted(row); }));
     KernelTimings timings;
     timings.collectives = collectives;
     for (FitError &error : errorsBeside(cluster, {}, timings))

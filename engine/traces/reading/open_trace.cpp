@@ -75,7 +75,7 @@ Result<std::vector<RankTrace>> readTraceFile(const fs::path &path, Depth depth, 
     }
     TraceBytes bytes(std::move(source), path.string());
     if (isRunLog(beginning))
-        return readRunLog(bytes, path.string(), stop);
+        return readRunLog(bytes, path.string(), stop, depth == Depth::Sample);
     TRY(RankTrace rank,
         depth == Depth::Sample ? sampleKineto(bytes, path.string(), stop)
                                : readKineto(bytes, path.string(), stop));

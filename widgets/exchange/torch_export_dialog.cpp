@@ -1,4 +1,4 @@
-#include "widgets/torch/torch_export_dialog.h"
+#include "widgets/exchange/torch_export_dialog.h"
 
 #include <QtCore/QDir>
 #include <QtCore/QFileInfo>
@@ -14,6 +14,7 @@
 #include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
+#include <QtWidgets/QPlainTextEdit>
 #include <QtWidgets/QPushButton>
 #include <QtWidgets/QSpinBox>
 #include <QtWidgets/QToolButton>
@@ -29,6 +30,8 @@
 namespace planloom {
 
 namespace {
+
+constexpr int kCommandLines = 3; ///< As the longest of the commands takes.
 
 /// Number formats that operators compute in, each once.
 QString precisionWords(const ExecutionPlan &plan)
@@ -64,7 +67,7 @@ TorchExportDialog::TorchExportDialog(QWidget *parent)
     , m_data(new QComboBox(this))
     , m_precision(newWords("precision", this))
     , m_starter(new QComboBox(this))
-    , m_command(new QLineEdit(this))
+    , m_command(new QPlainTextEdit(this))
     , m_words(newWords("words", this))
     , m_looking([this](const Look &look) { showLook(look); })
     , m_writing([this](const Written &written) { showWritten(written); })
@@ -92,6 +95,8 @@ TorchExportDialog::TorchExportDialog(QWidget *parent)
     m_command->setAccessibleName(tr("Command that starts it, in the folder"));
     m_command->setReadOnly(true);
     m_command->setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
+    m_command->setTabChangesFocus(true);
+    m_command->setFixedHeight(m_command->fontMetrics().lineSpacing() * kCommandLines + 12);
     build();
     connect(m_folder, &QLineEdit::textChanged, this, &TorchExportDialog::showButtons);
     for (QComboBox *choice : {m_weights, m_data, m_starter})
@@ -117,7 +122,7 @@ void TorchExportDialog::build()
     copy->setObjectName(QStringLiteral("copy"));
     copy->setText(tr("Cop&y"));
     connect(copy, &QToolButton::clicked, this,
-        [this] { QGuiApplication::clipboard()->setText(m_command->text()); });
+        [this] { QGuiApplication::clipboard()->setText(m_command->toPlainText()); });
     auto *form = new QFormLayout;
     const auto add = [&](const QString &text, std::initializer_list<QWidget *> widgets) {
         auto *label = new QLabel(text, this);
@@ -212,22 +217,21 @@ void TorchExportDialog::showCommand()
 {
     const auto weights = static_cast<TorchWeights>(m_weights->currentIndex());
     m_seed->setVisible(weights == TorchWeights::Drawn);
-    m_command->setText(m_look.processes == 0
+    m_command->setPlainText(m_look.processes == 0
             ? QString()
-            : toQString(commandOf({.starter = kTorchStarters[static_cast<std::size_t>(m_starter->currentIndex())],
-                .processes = m_look.processes,
-                .perNode = m_perNode,
-                .weights = weights,
-                .data = static_cast<TorchData>(m_data->currentIndex()),
-                .seed = m_seed->value()})));
-    m_command->setCursorPosition(0);
-    m_command->setToolTip(m_command->text());
+            : toQString(
+                commandOf({.starter = kTorchStarters[static_cast<std::size_t>(m_starter->currentIndex())],
+                    .processes = m_look.processes,
+                    .perNode = m_perNode,
+                    .weights = weights,
+                    .data = static_cast<TorchData>(m_data->currentIndex()),
+                    .seed = m_seed->value()})));
 }
 
 void TorchExportDialog::showButtons()
 {
-    m_write->setEnabled(
-        m_plan && m_look.outcome && m_look.processes > 0 && !isBusy() && !m_folder->text().trimmed().isEmpty());
+    m_write->setEnabled(m_plan && m_look.outcome && m_look.processes > 0 && !isBusy()
+        && !m_folder->text().trimmed().isEmpty());
 }
 
 void TorchExportDialog::chooseFolder()
@@ -276,7 +280,7 @@ void TorchExportDialog::showWritten(const Written &written)
         const QString sentence = tr("Wrote %1: %2 and check.py, which holds them against the model.")
                                      .arg(QDir::toNativeSeparators(written.folder),
                                          toQString(counted(written.programs, "distinct program")));
-        m_words->setText(sentence + QLatin1Char(' ') + tr("The command starts it there."));
+        m_words->setText(sentence + QLatin1Char(' ') + tr("The command starts them there."));
         Q_EMIT this->written(sentence);
     } else {
         m_words->setText(QStringLiteral("✖ ") + toQString(describe(written.outcome.error())));

@@ -13,6 +13,7 @@
 class QComboBox;
 class QLabel;
 class QLineEdit;
+class QPlainTextEdit;
 class QPushButton;
 class QSpinBox;
 
@@ -70,7 +71,7 @@ private:
     QComboBox *m_data;
     QLabel *m_precision;
     QComboBox *m_starter;
-    QLineEdit *m_command;
+    QPlainTextEdit *m_command;
     QLabel *m_words;
     QPushButton *m_write;
     LatestJob<Look> m_looking;

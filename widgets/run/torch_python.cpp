@@ -1,4 +1,4 @@
-#include "widgets/torch/torch_python.h"
+#include "widgets/run/torch_python.h"
 
 #include <QtCore/QFileInfo>
 #include <QtCore/QSignalBlocker>
@@ -42,9 +42,8 @@ QString torchWords(const Result<TorchProbe> &found)
         words << TorchPython::tr("CUDA %1").arg(toQString(found->cuda));
     if (found->nccl)
         words << QStringLiteral("NCCL");
-    words << (found->gpus > 0
-            ? toQString(counted(found->gpus, "GPU"))
-            : TorchPython::tr("on CPUs, by gloo: %1").arg(toQString(found->whyNoGpus)));
+    words << (found->gpus > 0 ? toQString(counted(found->gpus, "GPU"))
+                              : TorchPython::tr("on CPUs, by gloo: %1").arg(toQString(found->whyNoGpus)));
     return words.join(QStringLiteral(", "));
 }
 
@@ -54,7 +53,7 @@ TorchPython::TorchPython(QWidget *parent)
     , m_words(new QLabel(this))
     , m_job([this](const TorchProbeSnapshot &found) {
         m_found = found;
-        show();
+        showWords();
         Q_EMIT changed();
     })
 {
@@ -149,11 +148,11 @@ void TorchPython::askAnew()
             return std::make_shared<const Result<TorchProbe>>(probeTorch(python, kMostProbeSeconds, stop));
         });
     }
-    show();
+    showWords();
     Q_EMIT changed();
 }
 
-void TorchPython::show()
+void TorchPython::showWords()
 {
     if (m_job.isBusy())
         m_words->setText(tr("It is asked what it has…"));

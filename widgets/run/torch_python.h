@@ -43,7 +43,7 @@ private:
     void choose();
     void forget();
     void askAnew();
-    void show();
+    void showWords();
 
     QLineEdit *m_path;
     QLabel *m_words;
