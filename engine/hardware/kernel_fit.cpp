@@ -96,6 +96,11 @@ double predicted(const Cluster &cluster, const CollectiveTiming &row)
     return collectiveSeconds(cluster.links, row.kind, row.bytes, row.shape);
 }
 
+bool isSent(const CollectiveTiming &row)
+{
+    return row.kind == CollectiveKind::SendRecv || row.kind == CollectiveKind::Shift;
+}
+
 const char *nameOf(CollectiveKind kind)
 {
     switch (kind) {
@@ -256,7 +261,7 @@ public:
             return;
         const auto has = [&](const auto &test) { return std::any_of(rows.begin(), rows.end(), test); };
         const bool rings = has([](const CollectiveTiming &row) {
-            return row.kind != CollectiveKind::AllToAll && row.shape.nodes == 1;
+            return row.kind != CollectiveKind::AllToAll && !isSent(row) && row.shape.nodes == 1;
         });
         const bool chunks = has([](const CollectiveTiming &row) {
             return row.kind == CollectiveKind::AllToAll && row.shape.nodes == 1;
@@ -313,9 +318,26 @@ public:
         if (rings)
             links.intraLatency = {roundedFigure(links.startLatency.value + links.hopLatency.value),
                 "a collective's start and its first hop: " + links.startLatency.source};
+        sends();
     }
 
 private:
+    /// From one device to another of its node there are no rings: what that takes says how long it is on its
+    /// way.
+    void sends()
+    {
+        std::vector<CollectiveTiming> rows = m_timings.collectives;
+        std::erase_if(rows, [](const CollectiveTiming &row) { return !isSent(row) || row.shape.nodes > 1; });
+        if (rows.empty())
+            return;
+        const auto predict = [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); };
+        Sourced &latency = m_fitted.cluster.links.intraLatency;
+        latency.value = std::max(latency.value, 1e-8);
+        fitFigures({{&latency.value, 1e-8, 1}}, [&] { return fitDistance(rows, predict); });
+        latency.value = roundedFigure(latency.value);
+        latency.source = sourceOf(fitErrorOf("sends", rows, predict));
+    }
+
     /// What was found for collectives, with how far it is from their times.
     void take(const std::vector<Sourced *> &figures)
     {

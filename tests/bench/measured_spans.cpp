@@ -1,5 +1,5 @@
-// The measured run of many ranks over its prediction, as Run > Open Measured Run… shows it: makes the log of a
-// run of a plan for 1,024 devices, and says how long the first picture, the whole, and what was predicted
+// The measured run of many ranks over its prediction, as Run > Open Measured Run… shows it: makes the log of
+// a run of a plan for 1,024 devices, and says how long the first picture, the whole, and what was predicted
 // take.
 //
 //     build/tests/bench/measured_spans FOLDER
@@ -36,7 +36,8 @@ double secondsSince(Clock::time_point begin)
 PlanAnswerSnapshot plannedAnswer()
 {
     PlanRequest request;
-    request.model = *openModel({"zoo:gpt?layers=16&hidden=1024&heads=16&seq=256&vocab=8192&batch=1024", {}, {}});
+    request.model =
+        *openModel({"zoo:gpt?layers=16&hidden=1024&heads=16&seq=256&vocab=8192&batch=1024", {}, {}});
     request.gallery = "3d:dp=16,tp=8,pp=8,micro-batches=16,schedule=1f1b";
     request.target = {"dgx-h100:1024", {}, 1024};
     request.upTo = PlanGrade::Timed;

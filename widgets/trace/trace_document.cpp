@@ -38,7 +38,7 @@ RankTrace predictedRank(
         markLanes(made);
         return made;
     }
-    made.lanes = {{"predicted"}, {"predicted, communication"}};
+    made.lanes = {{"predicted"}, {"communication"}};
     for (std::size_t row = predicted.deviceBegin[d]; row < predicted.deviceBegin[d + 1]; ++row) {
         TraceEvent event{.start = begin + spans.start[row], .duration = spans.duration[row]};
         event.lane = spans.queue[row] == QueueKind::Compute ? 0 : 1;

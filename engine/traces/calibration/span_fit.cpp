@@ -99,13 +99,19 @@ public:
                 auto rows = rowsOf(isAttention, format);
                 std::erase_if(rows,
                     [&](const RunKernel &row) { return (row.direction == Direction::Backward) != backward; });
+                if (rows.empty())
+                    continue;
                 Sourced &general =
                     backward ? m_device.attentionBackwardEfficiency : m_device.attentionEfficiency;
-                if (general.value <= 0 && !rows.empty())
+                const Sourced before = general; // without a figure of its own it runs as products do
+                const double distance = distanceOf(rows);
+                if (general.value <= 0)
                     general = m_device.productEfficiency;
                 search(rows,
                     {{&efficiency(backward ? KernelRate::AttentionBackward : KernelRate::Attention, format)}},
                     false, backward ? "attention, backward" : "attention");
+                if (before.value <= 0 && distanceOf(rows) >= distance)
+                    general = before;
             }
     }
 
@@ -144,6 +150,11 @@ private:
         return const_cast<Sourced &>(efficiencyOf(m_device, rate, format)); // a part of `m_device`
     }
 
+    double distanceOf(const std::vector<RunKernel> &rows) const
+    {
+        return fitDistance(rows, [this](const RunKernel &row) { return std::max(predicted(row), 1e-9); });
+    }
+
     void search(
         const std::vector<RunKernel> &rows, const std::vector<Share> &shares, bool launches, const char *what)
     {
@@ -156,8 +167,7 @@ private:
             m_device.launchLatency.value = std::max(m_device.launchLatency.value, 1e-7);
             figures.push_back({&m_device.launchLatency.value, 1e-8, 1e-1});
         }
-        const auto predict = [this](const RunKernel &row) { return std::max(predicted(row), 1e-9); };
-        fitFigures(figures, [&] { return fitDistance(rows, predict); });
+        fitFigures(figures, [&] { return distanceOf(rows); });
         std::vector<Sourced *> found;
         for (const Share &share : shares)
             found.push_back(share.figure);
@@ -165,7 +175,8 @@ private:
             found.push_back(&m_device.launchLatency);
         for (Sourced *figure : found)
             figure->value = roundedFigure(figure->value);
-        const FitError error = fitErrorOf(what, rows, predict);
+        const FitError error =
+            fitErrorOf(what, rows, [this](const RunKernel &row) { return predicted(row); });
         for (Sourced *figure : found)
             figure->source = "measured, " + m_source + ": " + toString(error);
     }

@@ -62,7 +62,7 @@ private Q_SLOTS:
     {
         ExportStage stage;
         stage.open();
-        QCOMPARE(labelOf(stage.dialog, "words"), QStringLiteral("2 processes, 1 distinct program."));
+        QVERIFY(labelOf(stage.dialog, "words").startsWith(QStringLiteral("2 processes, ")));
         QVERIFY(labelOf(stage.dialog, "precision").startsWith(QStringLiteral("as the plan's rows say: ")));
         QSignalSpy written(&stage.dialog, &TorchExportDialog::written);
         stage.child<QLineEdit>("folder")->setText(stage.target());

@@ -75,7 +75,8 @@ private Q_SLOTS:
     {
         TorchStage stage;
         stage.open(kProbedTorch, kTraining);
-        QTRY_VERIFY_WITH_TIMEOUT(stage.isSaid(QStringLiteral("PyTorch 2.15.0 runs it in 2 processes on CPUs")), kLong);
+        QTRY_VERIFY_WITH_TIMEOUT(
+            stage.isSaid(QStringLiteral("PyTorch 2.15.0 runs it in 2 processes on CPUs")), kLong);
         QVERIFY(stage.panel.python()->isVisible());
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
         QSignalSpy said(&stage.panel, &RunPanel::said);
@@ -103,7 +104,8 @@ private Q_SLOTS:
     void whyAPythonDoesNotRunItIsSaidAndTheProcessorOffered()
     {
         TorchStage stage;
-        stage.open(R"(echo 'PLANLOOM {"python": "3.9.1", "torch": "2.1.0", "distributed": true, "gloo": true}')");
+        stage.open(
+            R"(echo 'PLANLOOM {"python": "3.9.1", "torch": "2.1.0", "distributed": true, "gloo": true}')");
         QTRY_VERIFY_WITH_TIMEOUT(stage.isSaid(QStringLiteral("need 2.6 or newer")), kLong);
         QVERIFY(!stage.panel.runAction()->isEnabled());
         QVERIFY(stage.panel.refusal().contains(QStringLiteral("need 2.6 or newer")));
@@ -138,7 +140,8 @@ exit 1)");
         stage.open(kProbedTorch,
             "echo '{\"v\": 1, \"t\": \"hello\", \"devices\": 2, \"steps\": 3}'\n"
             "echo '{\"v\": 1, \"t\": \"ready\", \"peak_bytes\": [1, 1]}'\n"
-            "trap 'touch \"" + mark.toUtf8() + "\"; exit 1' TERM; sleep 600 & wait");
+            "trap 'touch \""
+                + mark.toUtf8() + "\"; exit 1' TERM; sleep 600 & wait");
         QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
         stage.panel.runAction()->trigger();
         QTRY_COMPARE_WITH_TIMEOUT(stage.panel.service().record().state, RunState::Running, kLong);
@@ -156,7 +159,8 @@ exit 1)");
             TorchStage stage;
             stage.open(kProbedTorch,
                 "echo '{\"v\": 1, \"t\": \"ready\", \"peak_bytes\": [1, 1]}'\n"
-                "trap 'touch \"" + mark.toUtf8() + "\"; exit 1' TERM; sleep 600 & wait");
+                "trap 'touch \""
+                    + mark.toUtf8() + "\"; exit 1' TERM; sleep 600 & wait");
             QTRY_VERIFY_WITH_TIMEOUT(stage.panel.runAction()->isEnabled(), kLong);
             stage.panel.runAction()->trigger();
             QTRY_COMPARE_WITH_TIMEOUT(stage.panel.service().record().state, RunState::Running, kLong);

@@ -57,13 +57,14 @@ private Q_SLOTS:
         QTest::newRow("GPUs") << said(
             R"({"python": "3.12.1", "torch": "2.8.0", "distributed": true, "gloo": true, "nccl": true, "gpus": 8, "cuda": "12.8"})")
                               << QStringLiteral("Python 3.12.1, PyTorch 2.8.0, CUDA 12.8, NCCL, 8 GPUs");
-        QTest::newRow("no torch")
-            << said(R"({"python": "3.9.1", "no_torch": "ModuleNotFoundError: No module named torch"})")
-            << QStringLiteral("No module named torch");
-        QTest::newRow("old") << said(R"({"python": "3.9.1", "torch": "2.1.0", "distributed": true, "gloo": true})")
+        QTest::newRow("no torch") << said(
+            R"({"python": "3.9.1", "no_torch": "ModuleNotFoundError: No module named torch"})")
+                                  << QStringLiteral("No module named torch");
+        QTest::newRow("old") << said(
+            R"({"python": "3.9.1", "torch": "2.1.0", "distributed": true, "gloo": true})")
                              << QStringLiteral("need 2.6 or newer");
-        QTest::newRow("no distributed")
-            << said(R"({"python": "3.9.1", "torch": "2.9.0"})") << QStringLiteral("without torch.distributed");
+        QTest::newRow("no distributed") << said(R"({"python": "3.9.1", "torch": "2.9.0"})")
+                                        << QStringLiteral("without torch.distributed");
         QTest::newRow("other program") << QByteArray("echo hello") << QStringLiteral("it said hello");
     }
     void whatItHasIsSaidAndWhyItDoesNotDo()

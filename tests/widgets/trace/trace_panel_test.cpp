@@ -241,7 +241,7 @@ private Q_SLOTS:
             if (rank.events[i].duration > rank.events[longest].duration)
                 longest = i;
         const QString said = stage.panel.view()->textOf(TracePlace{0, longest});
-        QVERIFY2(said.contains(QStringLiteral(" of fc")), qPrintable(said));
+        QVERIFY2(said.contains(QStringLiteral("kernel of layers.")), qPrintable(said));
         QVERIFY2(said.contains(QStringLiteral("measured is 300% of it")), qPrintable(said));
         // Below each rank stands what was predicted: it is seen, and cannot be chosen.
         TraceView *view = stage.panel.view();
