@@ -1,3 +1,4 @@
+#include "app/cli/cluster_of_spans.h"
 #include "app/cli/commands.h"
 
 #include "engine/base/files.h"
@@ -58,6 +59,10 @@ Result<int> clusterOfTopologies(const Arguments &arguments)
 
 Result<int> runCluster(const Arguments &arguments)
 {
+    if (arguments.has("spans"))
+        return clusterOfSpans(arguments);
+    if (arguments.has("plan"))
+        return Error{ErrorCode::InvalidInput, "--plan is for --spans", "leave it out", "--plan"};
     if (arguments.has("topology"))
         return clusterOfTopologies(arguments);
     auto measured = measuredCluster({arguments.text("kernels"), arguments.text("collectives"),

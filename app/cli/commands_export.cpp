@@ -7,6 +7,7 @@
 #include "engine/interop/chakra/chakra.h"
 #include "engine/interop/configs/config_formats.h"
 #include "engine/interop/perfetto.h"
+#include "engine/interop/torch/starters.h"
 #include "engine/interop/torch/torch_export.h"
 #include "engine/lowering/program/expand_units.h"
 #include "engine/simulate/simulate.h"
@@ -61,9 +62,12 @@ Result<int> exportToTorch(const Arguments &arguments)
             {"programs", made.programs}}
                   << "\n";
     else
-        std::printf("%s: %d processes, %d distinct programs; start it with\n  torchrun --nproc-per-node %d "
-                    "%s/train.py --steps 3 --random-weights 7\n",
-            folder.c_str(), made.world, made.programs, made.world, folder.c_str());
+        std::printf("%s: %d processes, %d distinct programs; start it there with\n  %s\n", folder.c_str(),
+            made.world, made.programs,
+            commandOf({.processes = made.world,
+                          .perNode = made.world,
+                          .weights = arguments.has("weights") ? TorchWeights::OfModel : TorchWeights::Drawn})
+                .c_str());
     return 0;
 }
 

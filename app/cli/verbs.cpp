@@ -393,13 +393,17 @@ VerbSpec clusterVerb()
             {"collectives", "FILE",
                 "what all_reduce_perf, all_gather_perf, ... of nccl-tests printed, one after the other; in "
                 "place of the collectives of --kernels"},
+            {"spans", "PATH",
+                "what a run of a plan measured (may be repeated): a log of an exported PyTorch program "
+                "(train.py --log-file FILE --spans), a folder of traces, or what planloom-cli trace reads"},
+            {"plan", "PLAN", "with --spans: the plan file that ran"},
             {"device", "NAME",
                 "the device whose times count, of a file with those of several; with --topology, what the "
                 "devices "
                 "are where its files do not say"},
             {"base", "C",
                 "profile or JSON file that says what times can't: peaks, memory, links (default: the profile "
-                "of the device)"},
+                "of the device; with --spans, the cluster that the plan was made for)"},
             {"out", "FILE.json", "where to (default: standard output)"}, jsonOption()},
         "planloom-cli cluster --kernels times.json --collectives nccl.txt --out cluster.json"};
 }

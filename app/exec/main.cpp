@@ -1,3 +1,5 @@
+#include "app/exec/run_torch.h"
+
 #include "engine/base/files.h"
 #include "engine/cuda/nccl/nccl_devices.h"
 #include "engine/lowering/program/execution_plan_json.h"
@@ -181,7 +183,8 @@ int probe()
 int run(const Arguments &given)
 {
     auto request = readRunFolder(given.text("plan"), given.text("options"));
-    if (request)
+    const bool onTorch = request && request->backend == "torch";
+    if (request && !onTorch)
         if (auto opened = openBackend(*request, true); !opened)
             request = std::move(opened).error();
     if (!request) {
@@ -197,8 +200,9 @@ int run(const Arguments &given)
         training.checkpoints = given.text("checkpoint");
     if (given.has("resume"))
         training.resume = given.text("resume");
-    const SuperviseOptions options{.controlDescriptor = STDIN_FILENO, .signals = true};
-    const auto outcome = superviseRun(*request, options, writeLine);
+    const auto outcome = onTorch
+        ? runTorchRequest(*request, writeLine)
+        : superviseRun(*request, {.controlDescriptor = STDIN_FILENO, .signals = true}, writeLine);
     if (!outcome)
         return failed(outcome.error());
     return outcome->check && !outcome->check->ok ? kExitFailed : kExitDone;

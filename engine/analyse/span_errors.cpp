@@ -35,6 +35,16 @@ std::int64_t movedBy(InstructionKind kind, std::int64_t members, std::int64_t by
 
 } // namespace
 
+std::string spanWords(const ExecutionPlan &plan, const Instruction &instruction, std::int32_t microBatch)
+{
+    std::string what = nameOf(instruction.kind);
+    if (instruction.op.valid())
+        what += " of " + plan.graph->at(instruction.op).name;
+    if (plan.microBatches > 1)
+        what += ", micro-batch " + std::to_string(microBatch);
+    return what;
+}
+
 std::int64_t communicatedBytes(const DeviceProgram &program, const Instruction &instruction)
 {
     std::int64_t most = 0;
@@ -80,12 +90,8 @@ SpanErrors spanErrors(
         const auto found = before.find(key);
         if (found == before.end())
             continue;
-        std::string what = nameOf(instruction.kind);
-        if (instruction.op.valid())
-            what += " of " + plan.graph->at(instruction.op).name;
-        if (plan.microBatches > 1)
-            what += ", micro-batch " + std::to_string(std::get<3>(key));
-        spans.push_back({std::move(what), std::get<0>(key), instruction.op, 1, found->second, seconds});
+        spans.push_back({spanWords(plan, instruction, std::get<3>(key)), std::get<0>(key), instruction.op, 1,
+            found->second, seconds});
     }
     const auto off = [](const SpanError &span) { return std::abs(span.measured - span.predicted); };
     const auto end = spans.begin() + static_cast<std::ptrdiff_t>(std::min(most, spans.size()));

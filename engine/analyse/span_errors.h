@@ -53,6 +53,9 @@ struct CollectiveFigures {
 std::vector<CollectiveFigures> collectivesBySize(
     const ExecutionPlan &plan, const Timeline &predicted, const Timeline &measured);
 
+/// What ran, for people: "all-reduce of h.0.attn, micro-batch 2".
+std::string spanWords(const ExecutionPlan &plan, const Instruction &instruction, std::int32_t microBatch);
+
 /// Bytes of the whole value on one member of a collective, before or after, whichever is larger; of a
 /// message, what is sent.
 std::int64_t communicatedBytes(const DeviceProgram &program, const Instruction &instruction);

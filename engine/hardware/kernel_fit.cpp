@@ -1,6 +1,7 @@
 #include "engine/hardware/kernel_fit.h"
 
 #include "engine/graph/precision.h"
+#include "engine/hardware/figure_fit.h"
 #include "engine/hardware/kernel_cost.h"
 
 #include <algorithm>
@@ -13,56 +14,6 @@ namespace planloom {
 
 namespace {
 
-/// A figure that is looked for, from `least` to `most`, both above 0.
-struct FreeFigure {
-    double *value = nullptr;
-    double least = 0;
-    double most = std::numeric_limits<double>::infinity();
-};
-
-/// Moves the figures, one after the other and in ever smaller steps, while `loss` becomes less.
-void fit(const std::vector<FreeFigure> &figures, const std::function<double()> &loss)
-{
-    constexpr double kFirstStep = 1.4;
-    constexpr double kLastStep = 1.004;
-    double best = loss();
-    for (double step = kFirstStep; step > kLastStep; step = std::sqrt(step))
-        for (int again = 0; again < 2; ++again)
-            for (const FreeFigure &figure : figures)
-                for (const double factor : {step, 1 / step})
-                    while (true) {
-                        const double before = *figure.value;
-                        *figure.value = std::clamp(before * factor, figure.least, figure.most);
-                        const double now = *figure.value == before ? best : loss();
-                        if (now >= best) {
-                            *figure.value = before;
-                            break;
-                        }
-                        best = now;
-                    }
-}
-
-/// Mean distance of predictions from times: a factor counts alike both ways, and no single row for much.
-template<typename Rows, typename Predict> double distanceOf(const Rows &rows, const Predict &predict)
-{
-    double sum = 0;
-    for (const auto &row : rows)
-        sum += std::abs(std::log(predict(row) / row.seconds));
-    return sum / static_cast<double>(std::max<std::size_t>(rows.size(), 1));
-}
-
-template<typename Rows, typename Predict>
-FitError errorOf(std::string kind, const Rows &rows, const Predict &predict)
-{
-    std::vector<double> errors;
-    for (const auto &row : rows)
-        errors.push_back(std::abs(predict(row) / row.seconds - 1));
-    std::sort(errors.begin(), errors.end());
-    if (errors.empty())
-        return {std::move(kind)};
-    return {std::move(kind), errors.size(), errors[errors.size() / 2], errors.back()};
-}
-
 template<typename Row> std::vector<Row> ofFormat(const std::vector<Row> &rows, bool eight)
 {
     std::vector<Row> own;
@@ -70,15 +21,6 @@ template<typename Row> std::vector<Row> ofFormat(const std::vector<Row> &rows, b
         if ((row.format == DataType::Float8E4M3) == eight)
             own.push_back(row);
     return own;
-}
-
-/// Three digits that count: no more of a fit are known.
-double rounded(double value)
-{
-    if (value <= 0)
-        return value;
-    const double scale = std::pow(10, 2 - std::floor(std::log10(value)));
-    return std::round(value * scale) / scale;
 }
 
 double memoryRate(const DeviceModel &device)
@@ -154,6 +96,11 @@ double predicted(const Cluster &cluster, const CollectiveTiming &row)
     return collectiveSeconds(cluster.links, row.kind, row.bytes, row.shape);
 }
 
+bool isSent(const CollectiveTiming &row)
+{
+    return row.kind == CollectiveKind::SendRecv || row.kind == CollectiveKind::Shift;
+}
+
 const char *nameOf(CollectiveKind kind)
 {
     switch (kind) {
@@ -165,9 +112,14 @@ const char *nameOf(CollectiveKind kind)
         return "reduce_scatter";
     case CollectiveKind::AllToAll:
         return "alltoall";
-    default:
-        return "broadcast";
+    case CollectiveKind::SendRecv:
+        return "send";
+    case CollectiveKind::Shift:
+        return "shift";
+    case CollectiveKind::Broadcast:
+        break;
     }
+    return "broadcast";
 }
 
 /// Faster than every multiplier at its peak: of another device, or in other units.
@@ -223,16 +175,16 @@ public:
         const auto predict = [&](const ProductTiming &row) {
             return predicted(device(), overheads(eight), row);
         };
-        fit({{&product.value, 0.01, 1}, {&tile.value, 0.01, 1}, {&overhead, 1e-7, 1e-3}}, [&] {
+        fitFigures({{&product.value, 0.01, 1}, {&tile.value, 0.01, 1}, {&overhead, 1e-7, 1e-3}}, [&] {
             set();
-            return distanceOf(rows, predict);
+            return fitDistance(rows, predict);
         });
         // Above what tiles reach it limits nothing: then they are all that is known.
-        product.value = rounded(std::min(product.value, tile.value));
-        tile.value = rounded(tile.value);
+        product.value = roundedFigure(std::min(product.value, tile.value));
+        tile.value = roundedFigure(tile.value);
         set();
         product.source = tile.source =
-            sourceOf(errorOf(eight ? "products in 8 bits" : "products", rows, predict));
+            sourceOf(fitErrorOf(eight ? "products in 8 bits" : "products", rows, predict));
         set();
     }
 
@@ -250,14 +202,15 @@ public:
             return predicted(device(), overheads(eight), row);
         };
         overheads(eight).experts = 2e-5;
-        fit({{&grouped.value, 0.01, std::max(tile, grouped.value)}, {&overheads(eight).experts, 1e-7, 1e-3}},
+        fitFigures(
+            {{&grouped.value, 0.01, std::max(tile, grouped.value)}, {&overheads(eight).experts, 1e-7, 1e-3}},
             [&] {
                 set();
-                return distanceOf(rows, predict);
+                return fitDistance(rows, predict);
             });
-        grouped.value = rounded(grouped.value);
+        grouped.value = roundedFigure(grouped.value);
         set();
-        grouped.source = sourceOf(errorOf("layers of experts", rows, predict));
+        grouped.source = sourceOf(fitErrorOf("layers of experts", rows, predict));
         set();
     }
 
@@ -285,18 +238,18 @@ public:
             {&share.value, 0.01, 1}, {&beside.attention, 1e-7, 1e-3}, {&beside.attentionPasses, 0.01, 100}};
         if (isFirst)
             figures.push_back({&lost.value, 1, 1e5});
-        fit(figures, [&] {
+        fitFigures(figures, [&] {
             set();
-            return distanceOf(rows, predict);
+            return fitDistance(rows, predict);
         });
-        share.value = rounded(share.value);
-        lost.value = rounded(lost.value);
+        share.value = roundedFigure(share.value);
+        lost.value = roundedFigure(lost.value);
         set();
         share.source = lost.source =
-            sourceOf(errorOf(eight ? "causal attention in 8 bits" : "causal attention", rows, predict));
+            sourceOf(fitErrorOf(eight ? "causal attention in 8 bits" : "causal attention", rows, predict));
         set();
         if (!eight && backward > 0)
-            device().attentionBackwardEfficiency = {rounded(std::min(backward * share.value, 1.0)),
+            device().attentionBackwardEfficiency = {roundedFigure(std::min(backward * share.value, 1.0)),
                 "the forward rate times the same ratio as before, not measured: "
                     + device().attentionBackwardEfficiency.source};
     }
@@ -308,7 +261,7 @@ public:
             return;
         const auto has = [&](const auto &test) { return std::any_of(rows.begin(), rows.end(), test); };
         const bool rings = has([](const CollectiveTiming &row) {
-            return row.kind != CollectiveKind::AllToAll && row.shape.nodes == 1;
+            return row.kind != CollectiveKind::AllToAll && !isSent(row) && row.shape.nodes == 1;
         });
         const bool chunks = has([](const CollectiveTiming &row) {
             return row.kind == CollectiveKind::AllToAll && row.shape.nodes == 1;
@@ -323,6 +276,15 @@ public:
             figures.push_back(&figure);
             free.push_back({&figure.value, least, most});
         };
+        if (links.architecture == LinkArchitecture::SharedMemory) { // which has no more than these two
+            look(links.intraLatency, 1e-6, 1e-8, 1);
+            look(links.intraBandwidth, 1e9, 1e3, 1e14);
+            fitFigures(free, [&] {
+                return fitDistance(
+                    rows, [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); });
+            });
+            return take(figures);
+        }
         // Not above what the links carry, which NCCL's constants are about eight tenths of.
         const double most = links.intraBandwidth.value * 1.25;
         if (rings) {
@@ -337,33 +299,56 @@ public:
         if (nodes)
             look(links.interBandwidth, 1e11, 1e6, 1e14);
         const auto loss = [&] {
-            return distanceOf(
+            return fitDistance(
                 rows, [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); });
         };
-        fit(free, loss);
+        fitFigures(free, loss);
         if (rings) { // What the links are known to carry stands, unless it explains the times much worse.
             constexpr double kMuchBetter = 0.75;
             const Interconnect kept = links;
             const double before = loss();
             look(links.intraBandwidth, most, 1e6, most);
-            fit(free, loss);
+            fitFigures(free, loss);
             if (loss() > kMuchBetter * before) {
                 links = kept;
                 figures.pop_back();
             }
         }
-        for (Sourced *figure : figures)
-            figure->value = rounded(figure->value);
-        const auto error = errorOf("collectives", rows,
-            [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); });
-        for (Sourced *figure : figures)
-            figure->source = sourceOf(error);
+        take(figures);
         if (rings)
-            links.intraLatency = {rounded(links.startLatency.value + links.hopLatency.value),
-                "a collective's start and its first hop: " + sourceOf(error)};
+            links.intraLatency = {roundedFigure(links.startLatency.value + links.hopLatency.value),
+                "a collective's start and its first hop: " + links.startLatency.source};
+        sends();
     }
 
 private:
+    /// From one device to another of its node there are no rings: what that takes says how long it is on its
+    /// way.
+    void sends()
+    {
+        std::vector<CollectiveTiming> rows = m_timings.collectives;
+        std::erase_if(rows, [](const CollectiveTiming &row) { return !isSent(row) || row.shape.nodes > 1; });
+        if (rows.empty())
+            return;
+        const auto predict = [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); };
+        Sourced &latency = m_fitted.cluster.links.intraLatency;
+        latency.value = std::max(latency.value, 1e-8);
+        fitFigures({{&latency.value, 1e-8, 1}}, [&] { return fitDistance(rows, predict); });
+        latency.value = roundedFigure(latency.value);
+        latency.source = sourceOf(fitErrorOf("sends", rows, predict));
+    }
+
+    /// What was found for collectives, with how far it is from their times.
+    void take(const std::vector<Sourced *> &figures)
+    {
+        for (Sourced *figure : figures)
+            figure->value = roundedFigure(figure->value);
+        const auto error = fitErrorOf("collectives", m_timings.collectives,
+            [&](const CollectiveTiming &row) { return predicted(m_fitted.cluster, row); });
+        for (Sourced *figure : figures)
+            figure->source = sourceOf(error);
+    }
+
     Overheads &overheads(bool eight) { return m_fitted.overheads[eight ? 1 : 0]; }
 
     DeviceModel &device() { return m_fitted.cluster.device; }
@@ -412,17 +397,18 @@ std::vector<FitError> errorsBeside(
             return predicted(cluster.device, overheads[eight ? 1 : 0], row);
         };
         const std::string format = eight ? "8 bits" : "16 bits and more";
-        add(errorOf("products, " + format, ofFormat(timings.products, eight), predict));
-        add(errorOf("experts, " + format, ofFormat(timings.experts, eight), predict));
-        add(errorOf("attention, " + format, ofFormat(timings.attentions, eight), predict));
+        add(fitErrorOf("products, " + format, ofFormat(timings.products, eight), predict));
+        add(fitErrorOf("experts, " + format, ofFormat(timings.experts, eight), predict));
+        add(fitErrorOf("attention, " + format, ofFormat(timings.attentions, eight), predict));
     }
     for (const auto kind : {CollectiveKind::AllReduce, CollectiveKind::AllGather,
-             CollectiveKind::ReduceScatter, CollectiveKind::AllToAll, CollectiveKind::Broadcast}) {
+             CollectiveKind::ReduceScatter, CollectiveKind::AllToAll, CollectiveKind::Broadcast,
+             CollectiveKind::SendRecv, CollectiveKind::Shift}) {
         std::vector<CollectiveTiming> rows;
         for (const CollectiveTiming &row : timings.collectives)
             if (row.kind == kind)
                 rows.push_back(row);
-        add(errorOf(
+        add(fitErrorOf(
             nameOf(kind), rows, [&](const CollectiveTiming &row) { return predicted(cluster, row); }));
     }
     return errors;

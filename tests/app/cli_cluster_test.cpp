@@ -98,5 +98,39 @@ TEST_F(CliCluster, OfWrongTimesIsRefusedWithTheirPlace)
     EXPECT_FALSE(std::filesystem::exists(m_folder / "mine.json"));
 }
 
+/// A plan is run on this machine's processor, and what its events say makes the cluster.
+TEST_F(CliCluster, IsMadeOfWhatARunMeasured)
+{
+    ASSERT_EQ(run("solve 'zoo:mlp?layers=2&hidden=64&batch=32' --devices 2 --gallery data-parallel --out "
+                  + path("plan.json")),
+        0)
+        << m_said;
+    ASSERT_EQ(run("run " + path("plan.json") + " --random-weights 1 --steps 2 --prepare " + path("run")), 0)
+        << m_said;
+    // Spans of the last step are told in the end.
+    std::ifstream prepared(m_folder / "run/options.json");
+    auto options = nlohmann::json::parse(prepared);
+    options["spans"] = true;
+    std::ofstream(m_folder / "run/options.json") << options;
+    const std::string exec = "'" PLANLOOM_BINARY_DIR "/bin/planloom-exec' run --plan " + path("run/plan.json")
+        + " --options " + path("run/options.json") + " > " + path("log.jsonl");
+    ASSERT_EQ(std::system(exec.c_str()), 0);
+    ASSERT_EQ(run("cluster --spans " + path("log.jsonl") + " --plan " + path("plan.json") + " --out "
+                  + path("mine.json")),
+        0)
+        << m_said;
+    EXPECT_NE(m_said.find("product: off by"), std::string::npos) << m_said;
+    EXPECT_NE(m_said.find("a step: "), std::string::npos) << m_said;
+    std::ifstream stream(m_folder / "mine.json");
+    const auto file = nlohmann::json::parse(stream);
+    EXPECT_NE(file["device"]["productEfficiency"]["source"].get<std::string>().find("measured, "),
+        std::string::npos);
+    EXPECT_EQ(run("simulate " + path("plan.json") + " --cluster " + path("mine.json")), 0) << m_said;
+    EXPECT_EQ(run("cluster --spans " + path("log.jsonl")), 2);
+    EXPECT_NE(m_said.find("--plan"), std::string::npos) << m_said;
+    EXPECT_EQ(run("cluster --spans " + path("log.jsonl") + " --plan " + path("plan.json") + " --hosts 2"), 2);
+    EXPECT_EQ(run("cluster --plan " + path("plan.json")), 2);
+}
+
 } // namespace
 } // namespace planloom

@@ -72,6 +72,8 @@ QVariant LogModel::data(const QModelIndex &index, int role) const
             return tr("Plan");
         case LogKind::Session:
             return tr("Session");
+        case LogKind::Run:
+            return tr("Run");
         case LogKind::Problem:
             return tr("Problem");
         }

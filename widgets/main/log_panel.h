@@ -12,7 +12,7 @@ class QTableView;
 namespace planloom {
 
 /// What a line of the log is about.
-enum class LogKind : std::uint8_t { Model, Plan, Session, Problem };
+enum class LogKind : std::uint8_t { Model, Plan, Session, Run, Problem };
 
 /// What happened, the newest last. Keeps the last `kMostEntries`.
 class LogModel : public QAbstractTableModel

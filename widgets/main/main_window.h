@@ -288,6 +288,7 @@ private:
     // main_window_exchange.cpp: configs of training frameworks, in and out
     void importConfig(const QString &text, const QString &name);
     void exportConfig(bool find);
+    void exportTorch();
     void replaceRows(const QString &words, const std::string &rows); ///< One step of the history.
     void buildConfigCommands(QMenu *out);
     // main_window_pictures.cpp: pictures out

@@ -1,5 +1,7 @@
 // Docks, perspectives, and what the session remembers of them.
 
+#include "engine/hardware/cluster_json.h"
+#include "engine/hardware/framework.h"
 #include "widgets/main/main_window.h"
 
 #include <QtGui/QAction>
@@ -88,7 +90,12 @@ void MainWindow::buildDocks()
     m_docks->add(tr("History"), "history", m_history, Qt::BottomDockWidgetArea, m_history->list());
     m_docks->add(tr("Plans"), "plans", m_plans, Qt::BottomDockWidgetArea, m_plans->list());
     m_docks->add(tr("Run"), "run", m_run, Qt::BottomDockWidgetArea);
-    m_docks->add(tr("Trace"), "trace", new TracePanel(&m_workspace, this), Qt::BottomDockWidgetArea);
+    auto *trace = new TracePanel(&m_workspace, this);
+    connect(trace, &TracePanel::calibrated, this, [this](const Cluster &cluster, const QString &sentence) {
+        m_log->model()->add(LogKind::Run, sentence);
+        m_workspace.setCluster(joinFramework(cluster.name, cluster.framework), toJson(cluster));
+    });
+    m_docks->add(tr("Trace"), "trace", trace, Qt::BottomDockWidgetArea);
     m_docks->add(tr("Log"), "log", m_log, Qt::BottomDockWidgetArea, m_log->list());
     connectDocks();
 }
@@ -186,6 +193,13 @@ void MainWindow::connectDocks()
         m_docks->reveal(QStringLiteral("run"), false);
         m_notices->show({QStringLiteral("run.refused"), NoticeKind::Warning,
             tr("Cannot run: %1").arg(m_run->refusal()), {}, true});
+    });
+    const QString python = QStringLiteral("run/python");
+    m_run->python()->setPath(m_services.settings->value(python).toString());
+    connect(m_run->python(), &TorchPython::chosen, this,
+        [this, python](const QString &path) { m_services.settings->setValue(python, path); });
+    connect(m_run, &RunPanel::said, this, [this](const QString &sentence, bool isProblem) {
+        m_log->model()->add(isProblem ? LogKind::Problem : LogKind::Run, sentence);
     });
     connect(m_run, &RunPanel::runShown, this, [this] { m_docks->reveal(QStringLiteral("run"), false); });
     connect(m_run, &RunPanel::errorsChanged, this,

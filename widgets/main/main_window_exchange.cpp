@@ -8,7 +8,9 @@
 
 #include "widgets/exchange/config_export_dialog.h"
 #include "widgets/exchange/config_import_dialog.h"
+#include "widgets/exchange/torch_export_dialog.h"
 #include "widgets/main/command_registry.h"
+#include "widgets/main/log_panel.h"
 
 namespace planloom {
 
@@ -72,6 +74,25 @@ void MainWindow::exportConfig(bool find)
         dialog->findPlan();
 }
 
+void MainWindow::exportTorch()
+{
+    auto *dialog = findChild<TorchExportDialog *>();
+    if (!dialog) {
+        dialog = new TorchExportDialog(this);
+        connect(&m_workspace, &Workspace::planChanged, dialog, [this, dialog] {
+            if (dialog->isVisible() && !m_workspace.isStale())
+                dialog->setPlan(m_workspace.lastGood());
+        });
+        connect(dialog, &TorchExportDialog::written, this,
+            [this](const QString &sentence) { m_log->model()->add(LogKind::Session, sentence); });
+    }
+    dialog->suggestFolder(m_workspace.title() + QStringLiteral("-torch"));
+    dialog->setPlan(m_workspace.lastGood());
+    dialog->show();
+    dialog->raise();
+    dialog->activateWindow();
+}
+
 void MainWindow::buildConfigCommands(QMenu *out)
 {
     QAction *in = m_commands->add("file.importConfig", tr("Import Launch Script or Confi&g…"), {}, nullptr,
@@ -85,6 +106,11 @@ void MainWindow::buildConfigCommands(QMenu *out)
         "file.exportConfig", tr("Framework's &Config…"), {}, nullptr, this, [this] { exportConfig(false); });
     config->setToolTip(tr("The plan as a config of Megatron-LM, torchtitan, DeepSpeed and others"));
     const auto hasPlan = [this] { return m_workspace.lastGood() != nullptr; };
+    QAction *torch =
+        m_commands->add("file.exportTorch", tr("P&yTorch…"), {}, nullptr, this, [this] { exportTorch(); });
+    torch->setToolTip(tr("The plan as a folder of PyTorch code that torchrun, Slurm or MPI start"));
+    m_commands->enableWhile(torch, hasPlan);
+    out->addAction(torch);
     m_commands->enableWhile(config, hasPlan);
     out->addAction(config);
     QAction *find = m_commands->add("solve.bestFor", tr("Find Best Plan for a Frame&work…"), {}, nullptr,

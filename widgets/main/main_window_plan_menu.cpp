@@ -2,6 +2,7 @@
 
 #include "widgets/main/main_window.h"
 
+#include <QtWidgets/QFileDialog>
 #include <QtWidgets/QMenuBar>
 #include <QtWidgets/QSpinBox>
 
@@ -189,6 +190,16 @@ void MainWindow::buildRunMenu()
         "run.setup", tr("Set-&up…"), {}, nullptr, this, [this] { m_docks->reveal(QStringLiteral("run")); });
     m_commands->enableWhile(setup, [this] { return isPlannable(); });
     menu->addAction(setup);
+    QAction *measured =
+        m_commands->add("run.openMeasured", tr("Open &Measured Run…"), {}, nullptr, this, [this] {
+            const QString folder = QFileDialog::getExistingDirectory(
+                this, tr("Folder of What a Run Measured: Logs of train.py --spans, or Traces"));
+            if (!folder.isEmpty())
+                openTrace({folder});
+        });
+    measured->setToolTip(tr("Lays what the ranks of a run did over the prediction, rank by rank"));
+    menu->addAction(measured);
+    addCommands(menu, {QStringLiteral("trace.calibrate")});
 }
 
 void MainWindow::showProblem(int step)

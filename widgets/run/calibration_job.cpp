@@ -9,6 +9,7 @@
 #include <QtCore/QElapsedTimer>
 #include <QtCore/QPromise>
 
+#include <chrono>
 #include <utility>
 
 namespace planloom {
@@ -48,12 +49,18 @@ QString calibrated(QPromise<QString> &promise, const ExecutionPlan &plan, std::s
     if (const auto written = writeProfile(path, profile); !written)
         return CalibrationTexts::tr("The profile cannot be kept: %1")
             .arg(QString::fromStdString(written.error().message));
-    return CalibrationTexts::tr("%1 kernels of this plan measured on %2 in %3, the fastest at %4 GFLOP/s. "
-                                "Predictions of runs are made of them.")
-        .arg(measured)
-        .arg(QString::fromStdString(profile.machine),
-            QString::fromStdString(formatSeconds(static_cast<double>(clock.elapsed()) / 1000)))
-        .arg(fastestRate(profile) * 1e-9, 0, 'f', 1);
+    const QString kernels =
+        CalibrationTexts::tr("%1 kernels of this plan measured on %2 in %3, the fastest at %4 GFLOP/s.")
+            .arg(measured)
+            .arg(QString::fromStdString(profile.machine),
+                QString::fromStdString(formatSeconds(static_cast<double>(clock.elapsed()) / 1000)))
+            .arg(fastestRate(profile) * 1e-9, 0, 'f', 1);
+    const auto predicted = predictRun(plan, profile, true, {.spans = false});
+    return predicted ? kernels
+            + CalibrationTexts::tr(" A step of it is predicted to take %1 here.")
+                  .arg(QString::fromStdString(
+                      formatSeconds(std::chrono::duration<double>(predicted->step).count())))
+                     : kernels;
 }
 
 } // namespace

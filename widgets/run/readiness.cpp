@@ -1,5 +1,6 @@
 #include "widgets/run/readiness.h"
 
+#include "engine/interop/torch/torch_export.h"
 #include "engine/kernels/kernel.h"
 #include "widgets/common/format.h"
 #include "widgets/run/machine_devices.h"
@@ -31,11 +32,12 @@ std::vector<PreflightItem> preflight(const ExecutionPlan &plan, const Timeline &
                 + (count > processors
                         ? ": they take turns, so steps are slower than the plan, results the same."
                         : "."));
+    const bool ownKernels = setup.backend != RunBackend::Torch; // PyTorch's are asked for by `torchPreflight`
     const Operator *missing = nullptr;
     for (const DeviceProgram &device : plan.devices) {
         for (const Segment &segment : device.segments) {
             for (const Instruction &instruction : segment.instructions) {
-                if (missing || instruction.kind != InstructionKind::Kernel)
+                if (missing || !ownKernels || instruction.kind != InstructionKind::Kernel)
                     continue;
                 const Operator &op = plan.graph->at(instruction.op);
                 if (!hasKernel(op))
@@ -101,7 +103,7 @@ std::optional<PreflightItem> gpuPreflight(
     const ExecutionPlan &plan, const Timeline &predicted, const RunSetup &setup, const RunMachine &machine)
 {
     using Level = PreflightItem::Level;
-    if (setup.backend == RunBackend::Cpu)
+    if (setup.backend == RunBackend::Cpu || setup.backend == RunBackend::Torch)
         return std::nullopt;
     if (!machine.probe)
         return PreflightItem{Level::Note, "GPUs of this machine are looked for."};
@@ -124,6 +126,43 @@ std::optional<PreflightItem> gpuPreflight(
                 + "), in a process of its own."};
 }
 
+std::int32_t processesOf(const ExecutionPlan &plan)
+{
+    return static_cast<std::int32_t>(plan.devices.size()) * plan.units.count;
+}
+
+std::vector<PreflightItem> torchPreflight(
+    const ExecutionPlan &plan, const RunSetup &setup, const RunMachine &machine)
+{
+    using Level = PreflightItem::Level;
+    std::vector<PreflightItem> items;
+    if (setup.backend != RunBackend::Torch)
+        return items;
+    const std::int32_t processes = processesOf(plan);
+    const auto place = !machine.torch ? Result<TorchPlace>{Error{}}
+        : *machine.torch              ? torchPlaceOf(**machine.torch, processes)
+                                      : Result<TorchPlace>{machine.torch->error()};
+    if (!machine.torch) {
+        items.push_back({Level::Note, "The Python is asked what it has."});
+    } else if (!place) {
+        items.push_back({Level::Blocked, whyNoTorch(place.error())});
+    } else {
+        items.push_back({place->onGpus ? Level::Good : Level::Note,
+            "PyTorch " + (*machine.torch)->torch + " runs it in " + std::to_string(processes)
+                + (processes == 1 ? " process" : " processes")
+                + (place->onGpus ? ", each on a GPU, by NCCL."
+                                 : " on CPUs, by gloo: " + place->whyNot + ".")});
+    }
+    if (setup.training.batches == BatchSource::Files)
+        items.push_back({Level::Blocked,
+            "PyTorch's run takes no files of batches: File > Export > PyTorch…, and put a Dataset into its "
+            "dataset.py."});
+    if (const auto made = exportTorch(plan); !made)
+        items.push_back({Level::Blocked, "PyTorch cannot run it: " + describe(made.error())});
+    items.push_back({Level::Good, "Spans are measured in the last step."});
+    return items;
+}
+
 bool mayRun(const std::vector<PreflightItem> &items)
 {
     return std::none_of(items.begin(), items.end(),
@@ -139,6 +178,8 @@ Readiness readinessOf(const ExecutionPlan &plan, const Timeline &predicted, bool
         std::vector<PreflightItem> items = preflight(plan, predicted, verified, on, machine);
         if (auto fit = gpuPreflight(plan, predicted, on, machine))
             items.push_back(*std::move(fit));
+        for (PreflightItem &item : torchPreflight(plan, on, machine))
+            items.push_back(std::move(item));
         return items;
     };
     Readiness readiness{.items = itemsOn(setup.backend)};

@@ -41,6 +41,9 @@ namespace planloom {
 namespace {
 
 constexpr int kMostSteps = 100'000;
+constexpr int kSetupWidth = 260;
+constexpr int kCourseWidth = 250;
+constexpr int kFiguresWidth = 540;
 
 std::int64_t freeMemory()
 {
@@ -109,14 +112,14 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
     connect(&m_service, &RunService::overlayChanged, this, &RunPanel::takeOverlay);
     connect(&m_service, &RunService::finished, this, &RunPanel::finished);
     connect(m_workspace, &Workspace::planChanged, this, &RunPanel::refreshSetup);
-    connect(m_workspace, &Workspace::runsChanged, this, [this] { m_list->setRuns(m_workspace->runs()); });
+    connect(m_workspace, &Workspace::runsChanged, this, &RunPanel::takeRuns);
     connect(m_workspace, &Workspace::sessionChanged, this, [this] {
         m_service.stop();
         m_run = 0;
         m_awaited = 0;
         m_last.reset();
         m_lastUpdate.reset();
-        m_list->setRuns(m_workspace->runs());
+        takeRuns();
     });
     connect(m_workspace, &Workspace::runTimelineLoaded, this, &RunPanel::takeStored);
     connect(m_workspace, &Workspace::planOfStepReady, this,
@@ -143,9 +146,8 @@ RunPanel::RunPanel(Workspace *workspace, SelectionModel *selection, QWidget *par
                 markOf(item.level) + QStringLiteral("  ") + QString::fromStdString(item.text));
         refreshRecord();
     });
-    m_list->setRuns(m_workspace->runs());
+    takeRuns();
     refreshSetup();
-    refreshRecord();
 }
 
 RunPanel::~RunPanel() = default;
@@ -200,6 +202,7 @@ void RunPanel::build()
     m_live = new QCheckBox(tr("Show &spans while it runs"), setupBox);
     buildBackends(setupBox);
     form->addRow(tr("Run &on"), m_backend);
+    form->addRow(m_python);
     buildOffer(setupBox);
     form->addRow(m_offerButton); // where the choice is that it replaces
     form->addRow(tr("S&teps"), m_steps);
@@ -281,6 +284,7 @@ void RunPanel::build()
     m_listView->setContextMenuPolicy(Qt::ActionsContextMenu);
     connect(m_listView, &QTableView::activated, this,
         [this](const QModelIndex &index) { showStored(m_list->runAt(index.row())); });
+    m_tabs->addTab(m_listView, tr("Runs"));
     m_tabs->addTab(m_figuresView, tr("Figures"));
     m_tabs->addTab(m_scatter, tr("Operators"));
     m_difference = new RunDifference(m_tabs);
@@ -292,8 +296,7 @@ void RunPanel::build()
         if (const OperatorId op = m_spanErrors->operatorAt(index.row()); op.valid())
             m_selection->select({op});
     });
-    m_tabs->insertTab(1, m_spanErrorsView, tr("Errors"));
-    m_tabs->addTab(m_listView, tr("Runs"));
+    m_tabs->insertTab(2, m_spanErrorsView, tr("Errors"));
     buildDevices();
 
     auto *splitter = new QSplitter(Qt::Horizontal, this);
@@ -301,9 +304,6 @@ void RunPanel::build()
     splitter->addWidget(setupBox);
     splitter->addWidget(new ScrolledColumn(middle));
     splitter->addWidget(m_tabs);
-    constexpr int kSetupWidth = 260;
-    constexpr int kCourseWidth = 250;
-    constexpr int kFiguresWidth = 540;
     splitter->setSizes({kSetupWidth, kCourseWidth, kFiguresWidth});
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 2);
@@ -328,6 +328,11 @@ RunSetup RunPanel::setup() const
     setup.seed = m_seed->value();
     setup.ranks = m_ranks->value();
     setup.backend = static_cast<RunBackend>(m_backend->currentIndex());
+    if (setup.backend == RunBackend::Torch) {
+        setup.python = m_python->path().toStdString();
+        if (const TorchProbeSnapshot &found = m_python->found(); found && *found)
+            setup.pythonSaid = (*found)->said;
+    }
     setup.training = m_training->training();
     return setup;
 }
@@ -337,6 +342,8 @@ void RunPanel::setSetup(const RunSetup &setup)
     m_steps->setValue(setup.steps);
     m_seed->setValue(static_cast<int>(setup.seed));
     m_ranks->setValue(setup.ranks);
+    if (setup.backend == RunBackend::Torch && !setup.python.empty())
+        m_python->setPath(QString::fromStdString(setup.python));
     m_backend->setCurrentIndex(static_cast<int>(setup.backend));
     m_check->setChecked(setup.check);
     m_live->setChecked(setup.live);
@@ -368,9 +375,10 @@ void RunPanel::refreshSetup()
     const bool verified = good->verdict && good->verdict->ok();
     m_ranks->setMaximum(static_cast<int>(good->scene->plan->devices.size()));
     // A pool thread: the plan's instructions are looked through.
-    m_preflightWatcher.setFuture(QtConcurrent::run(
-        [good, verified, chosen = setup(),
-            machine = RunMachine{freeMemory(), QThread::idealThreadCount(), m_machineProbe.found()}] {
+    m_preflightWatcher.setFuture(
+        QtConcurrent::run([good, verified, chosen = setup(),
+                              machine = RunMachine{freeMemory(), QThread::idealThreadCount(),
+                                  m_machineProbe.found(), m_python->found()}] {
             return readinessOf(*good->scene->plan, *good->scene->timeline, verified, chosen, machine);
         }));
 }
@@ -411,12 +419,14 @@ void RunPanel::start(const PlanUpdateSnapshot &good, StepId step, const RunSetup
     const auto devices = good->scene->plan->devices.size();
     run.title = (chosen.training.resume.empty() ? tr("%1 %2, %3 steps") : tr("%1 %2, %3 more steps"))
                     .arg(devices)
-                    .arg(chosen.backend == RunBackend::Cpu       ? tr("CPU devices")
-                            : chosen.backend == RunBackend::Cuda ? tr("GPUs")
-                                                                 : tr("devices on one GPU"))
+                    .arg(chosen.backend == RunBackend::Cpu        ? tr("CPU devices")
+                            : chosen.backend == RunBackend::Cuda  ? tr("GPUs")
+                            : chosen.backend == RunBackend::Torch ? tr("processes of PyTorch")
+                                                                  : tr("devices on one GPU"))
                     .arg(chosen.steps)
                     .toStdString();
     run.details = m_service.record().toJson();
+    Q_EMIT said(tr("Run of %1 started").arg(QString::fromStdString(run.title)), false);
     m_run = m_workspace->addRun(std::move(run));
     m_tabs->setCurrentWidget(m_figuresView);
     Q_EMIT runShown();
@@ -461,10 +471,10 @@ void RunPanel::refreshRecord()
     refreshSteps();
     m_badge->setText(clocks());
     for (QWidget *input :
-        std::initializer_list<QWidget *>{m_backend, m_steps, m_seed, m_check, m_live, m_training})
+        std::initializer_list<QWidget *>{m_backend, m_python, m_steps, m_seed, m_check, m_live, m_training})
         input->setEnabled(!running);
     m_ranks->setEnabled(!running && setup().backend == RunBackend::Cpu);
-    if (running && record.setup.backend != RunBackend::Cpu)
+    if (running && record.setup.backend != RunBackend::Cpu && m_machineProbe.hasGpus())
         m_lookTimer.start();
     else
         m_lookTimer.stop();
@@ -478,8 +488,7 @@ void RunPanel::refreshRecord()
         return;
     }
     if (!any) {
-        m_state->setText(m_refusal.isEmpty() ? tr("Nothing has run yet. F9 runs the plan.")
-                                             : tr("Cannot run: %1").arg(m_refusal));
+        m_state->setText(m_refusal.isEmpty() ? lastKept() : tr("Cannot run: %1").arg(m_refusal));
         m_details->setText(m_calibrated);
         return;
     }

@@ -49,6 +49,7 @@ public:
 
     RunService &service() { return m_service; }
     MachineProbe &machine() { return m_machineProbe; }
+    TorchPython *python() const { return m_python; } ///< That PyTorch's runs are made with.
     QAction *runAction() const { return m_runAction; } ///< "run.run"
     QAction *stopAction() const { return m_stopAction; } ///< "run.stop"
     QAction *pauseAction() const { return m_pauseAction; } ///< "run.pauseView"
@@ -67,6 +68,8 @@ public:
 
 Q_SIGNALS:
     void refusalChanged(const QString &refusal);
+    /// A run or calibration began or ended: a line for the log.
+    void said(const QString &sentence, bool isProblem);
     /// A run begins or is shown: its timeline wants to be seen.
     void runShown();
     /// Measured over predicted for the timeline; null when there is nothing to show any more (the plan has
@@ -81,6 +84,7 @@ protected:
 private:
     void build();
     void buildBackends(QWidget *parent);
+    void showPython();
     void buildDevices();
     void refreshDevices();
     void start(const PlanUpdateSnapshot &update, StepId step, const RunSetup &setup);
@@ -102,6 +106,8 @@ private:
     void refreshRecord();
     void finished();
     void takeOverlay();
+    void takeRuns();
+    QString lastKept() const;
     void showStored(std::int64_t run);
     void takeStored(std::int64_t run, const QByteArray &timeline);
     void showAwaited();
@@ -115,6 +121,7 @@ private:
     QSpinBox *m_seed = nullptr;
     QSpinBox *m_ranks = nullptr;
     QComboBox *m_backend = nullptr;
+    TorchPython *m_python = nullptr;
     QTimer m_lookTimer; ///< Looks at the GPUs while they run.
     TrainingForm *m_training = nullptr;
     CalibrationJob *m_calibration = nullptr;
@@ -166,8 +173,7 @@ private:
     bool m_comparing = false;
     std::int64_t m_awaited = 0; ///< Stored run whose spans are on their way.
     PlanUpdateSnapshot m_awaitedPlan;
-    QByteArray m_awaitedSpans;
-    bool m_hasSpans = false;
+    std::optional<QByteArray> m_awaitedSpans; ///< Once they have come.
 };
 
 } // namespace planloom

@@ -49,18 +49,32 @@ void RunPanel::buildBackends(QWidget *parent)
     m_backend = new QComboBox(parent);
     m_backend->setObjectName(QStringLiteral("run.backend"));
     // In the order of RunBackend.
-    m_backend->addItems({tr("Processor (emulated)"), tr("GPUs, a process each"), tr("One GPU (emulated)")});
+    m_backend->addItems({tr("Processor (emulated)"), tr("GPUs, a process each"), tr("One GPU (emulated)"),
+        tr("PyTorch, a process each")});
     m_backend->setAccessibleName(tr("Run on"));
     m_backend->setToolTip(
         tr("What the plan's devices are. GPUs each run a device and talk by NCCL; on the processor, or on "
-           "one GPU, any number of devices is emulated: the same results, other times."));
+           "one GPU, any number of devices is emulated: the same results, other times. PyTorch runs the plan "
+           "as it exports it, by torchrun."));
     connect(m_backend, &QComboBox::currentIndexChanged, this, [this] {
         m_ranks->setEnabled(m_backend->isEnabled() && setup().backend == RunBackend::Cpu);
+        showPython();
         refreshSetup();
     });
+    m_python = new TorchPython(parent);
+    m_python->hide();
+    connect(m_python, &TorchPython::changed, this, &RunPanel::refreshSetup);
     constexpr int kLookMilliseconds = 2000;
     m_lookTimer.setInterval(kLookMilliseconds);
     connect(&m_lookTimer, &QTimer::timeout, this, [this] { m_machineProbe.look(m_service.program()); });
+}
+
+void RunPanel::showPython()
+{
+    const bool wanted = setup().backend == RunBackend::Torch;
+    m_python->setVisible(wanted);
+    if (wanted)
+        m_python->ask();
 }
 
 void RunPanel::buildOffer(QWidget *parent)
@@ -102,7 +116,7 @@ void RunPanel::buildDevices()
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(m_machineView, 1);
     layout->addWidget(buttonFor(again, page), 0, Qt::AlignLeft);
-    m_tabs->insertTab(1, page, tr("Devices")); // what there is to know before a run, beside what comes of it
+    m_tabs->addTab(page, tr("Devices")); // what there is to know before a run, beside what comes of it
     refreshDevices();
 }
 

@@ -4,6 +4,11 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtWidgets/QLabel>
+#include <QtWidgets/QTabWidget>
+#include <QtWidgets/QTableView>
+
+#include "widgets/common/qt_text.h"
+#include "widgets/run/run_models.h"
 
 #include <string>
 
@@ -19,6 +24,8 @@ void RunPanel::finished()
         if (kept.id != m_run)
             continue;
         SessionRun run = kept;
+        const bool isBad = record.state == RunState::Failed || (record.check && !record.check->ok);
+        Q_EMIT said(tr("Run of %1: %2").arg(toQString(run.title), toQString(record.sentence())), isBad);
         run.state = nameOf(record.state);
         run.details = record.toJson();
         if (!record.measured()) {
@@ -38,6 +45,32 @@ void RunPanel::finished()
     }
 }
 
+/// The runs of the session are known anew.
+void RunPanel::takeRuns()
+{
+    const bool isFirst = m_list->rowCount() == 0;
+    m_list->setRuns(m_workspace->runs());
+    m_listView->resizeColumnsToContents();
+    if (isFirst && m_list->rowCount() > 0 && !m_service.update())
+        m_tabs->setCurrentWidget(m_listView); // they are what there is to see
+    refreshRecord();
+}
+
+QString RunPanel::lastKept() const
+{
+    if (m_list->rowCount() == 0)
+        return tr("Nothing has run yet. F9 runs the plan.");
+    const auto text = [this](int column) { return m_list->index(0, column).data().toString(); };
+    QString said =
+        tr("The last run, %1: %2: %3")
+            .arg(text(RunListModel::Started), text(RunListModel::Title), text(RunListModel::State));
+    if (const QString step = text(RunListModel::Step); !step.isEmpty())
+        said += tr(", %1 a step").arg(step);
+    if (const QString loss = text(RunListModel::Loss); !loss.isEmpty())
+        said += tr(", loss %1").arg(loss);
+    return said + tr(". A double click on it shows it over its prediction.");
+}
+
 void RunPanel::showStored(std::int64_t run)
 {
     if (m_service.isRunning())
@@ -48,8 +81,7 @@ void RunPanel::showStored(std::int64_t run)
         m_awaited = run;
         m_run = 0;
         m_step = kept.step;
-        m_hasSpans = false;
-        m_awaitedSpans.clear();
+        m_awaitedSpans.reset();
         m_awaitedPlan = m_workspace->planOfStep(kept.step);
         m_workspace->loadRunTimeline(run);
         return;
@@ -61,13 +93,12 @@ void RunPanel::takeStored(std::int64_t run, const QByteArray &timeline)
     if (run != m_awaited || run == 0)
         return;
     m_awaitedSpans = timeline;
-    m_hasSpans = true;
     showAwaited();
 }
 
 void RunPanel::showAwaited()
 {
-    if (m_awaited == 0 || !m_awaitedPlan || !m_hasSpans)
+    if (m_awaited == 0 || !m_awaitedPlan || !m_awaitedSpans)
         return;
     const std::int64_t run = m_awaited;
     for (const SessionRun &kept : m_workspace->runs()) {
@@ -79,7 +110,7 @@ void RunPanel::showAwaited()
         } else {
             if (!isOver(record->state)) // the program ended while it ran
                 record->state = RunState::Interrupted;
-            m_service.show(*record, m_awaitedSpans, m_awaitedPlan);
+            m_service.show(*record, *m_awaitedSpans, m_awaitedPlan);
             Q_EMIT runShown();
         }
     }

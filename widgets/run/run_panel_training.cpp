@@ -19,8 +19,11 @@ void RunPanel::buildTraining(QWidget *parent)
         tr("Measure every kernel of the plan on this machine, for better predictions of runs; Stop ends it"));
     connect(m_continueAction, &QAction::triggered, this, &RunPanel::continueRun);
     connect(m_calibrateAction, &QAction::triggered, this, [this] {
-        if (const PlanUpdateSnapshot good = m_workspace->lastGood())
-            m_calibration->start(good->scene->plan);
+        const PlanUpdateSnapshot good = m_workspace->lastGood();
+        if (!good || !good->scene)
+            return;
+        m_calibration->start(good->scene->plan);
+        Q_EMIT runShown(); // its progress and outcome are told here
     });
     connect(m_stopAction, &QAction::triggered, m_calibration, &CalibrationJob::stop);
     connect(m_calibration, &CalibrationJob::progressed, this, &RunPanel::refreshRecord);
@@ -30,7 +33,9 @@ void RunPanel::buildTraining(QWidget *parent)
 void RunPanel::calibrated(const QString &sentence)
 {
     m_calibrated = sentence;
+    m_service.predictAgain();
     refreshRecord();
+    Q_EMIT said(sentence, false);
 }
 
 void RunPanel::continueRun()
@@ -54,12 +59,16 @@ void RunPanel::refreshActions()
     m_runAction->setEnabled(m_mayRun && !busy);
     m_runAction->setToolTip(refusal.isEmpty() ? tr("Run the plan") : tr("Cannot run: %1").arg(refusal));
     m_againAction->setEnabled(!busy && m_last.has_value());
-    m_continueAction->setEnabled(!busy && m_mayRun && !record.checkpoint.empty());
+    // PyTorch has checkpoints of its own form (resources/pytorch.md: checkpoints.py makes one of the other).
+    const bool sameForm =
+        (record.setup.backend == RunBackend::Torch) == (setup().backend == RunBackend::Torch);
+    m_continueAction->setEnabled(!busy && m_mayRun && sameForm && !record.checkpoint.empty());
     m_continueAction->setToolTip(record.checkpoint.empty()
             ? tr("Go on from the last run's checkpoint: it wrote none")
-            : tr("Go on behind step %1, from %2, under the plan on screen")
-                  .arg(record.checkpointStep)
-                  .arg(QFileInfo(QString::fromStdString(record.checkpoint)).fileName()));
+            : !sameForm ? tr("The last run's checkpoint is not of the form that this place reads")
+                        : tr("Go on behind step %1, from %2, under the plan on screen")
+                              .arg(record.checkpointStep)
+                              .arg(QFileInfo(QString::fromStdString(record.checkpoint)).fileName()));
     m_pauseAction->setEnabled(running);
     m_stopAction->setEnabled(busy);
     m_calibrateAction->setEnabled(!busy && m_workspace->lastGood() && m_workspace->lastGood()->scene);
@@ -76,6 +85,7 @@ QString RunPanel::clocks() const
     const bool any = m_service.isRunning() || m_service.update() != nullptr;
     const RunBackend backend = any ? record.setup.backend : setup().backend;
     const QString emulation = backend == RunBackend::Cpu ? tr("CPU emulation: times are not GPU times")
+        : backend == RunBackend::Torch                   ? tr("Run by PyTorch")
         : backend == RunBackend::CudaEmulated
         ? tr("Emulation on one GPU: times are not those of several")
         : tr("On GPUs of this machine; predicted for the plan's cluster");
@@ -99,6 +109,9 @@ QString RunPanel::badge() const
         : m_service.shownStep() >= 0
         ? tr("step %1").arg(m_service.record().firstStep + m_service.shownStep() + 1)
         : QString();
+    if (m_service.record().setup.backend == RunBackend::Torch)
+        return step.isEmpty() ? tr("PyTorch: outlines are as predicted")
+                              : tr("PyTorch: %1 as measured here, outlines as predicted").arg(step);
     if (m_service.record().setup.backend != RunBackend::Cpu) {
         const QString where =
             m_service.record().setup.backend == RunBackend::Cuda ? tr("On GPUs") : tr("Emulation on one GPU");

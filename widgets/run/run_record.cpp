@@ -71,7 +71,7 @@ void RunRecord::apply(RunEvent event)
     }
     if (event.type.empty()) {
         warnings.push_back(std::move(event.text));
-    } else if (event.type == "load") {
+    } else if (event.type == "load" || (event.type == "hello" && state == RunState::Preparing)) {
         state = RunState::Loading;
     } else if (event.type == "ready") {
         state = RunState::Running;
@@ -158,6 +158,14 @@ std::optional<ReportedStep> RunRecord::takeReported()
     return std::exchange(m_reported, {});
 }
 
+std::optional<ReportedStep> RunRecord::takeLive()
+{
+    if (state != RunState::Done || m_measured || m_liveCount == 0)
+        return {};
+    m_liveCount = 0;
+    return ReportedStep{std::exchange(m_live, {}), {}, 0};
+}
+
 void RunRecord::end(const std::optional<Error> &problem)
 {
     stalled.clear();
@@ -196,7 +204,8 @@ std::string RunRecord::sentence() const
 {
     switch (state) {
     case RunState::Preparing:
-        return "writing the plan for the runner";
+        return setup.backend == RunBackend::Torch ? "exporting the plan, starting PyTorch"
+                                                  : "writing the plan for the runner";
     case RunState::Loading:
         return "loading weights";
     case RunState::Running:
@@ -234,10 +243,11 @@ std::string RunRecord::toJson() const
 {
     Json all{{"state", nameOf(state)}, {"steps", setup.steps}, {"check_wanted", setup.check},
         {"live", setup.live}, {"seed", setup.seed}, {"ranks", setup.ranks},
-        {"backend", planloom::nameOf(setup.backend)}, {"predicted_step_seconds", predictedStepSeconds},
-        {"step_seconds", stepSeconds}, {"peak_bytes", peakBytes}, {"warnings", warnings},
-        {"devices", devices.size()}, {"training", planloom::toJson(setup.training)},
-        {"first_step", firstStep}, {"checkpoint", checkpoint}, {"checkpoint_step", checkpointStep}};
+        {"backend", planloom::nameOf(setup.backend)}, {"python", setup.python},
+        {"predicted_step_seconds", predictedStepSeconds}, {"step_seconds", stepSeconds},
+        {"peak_bytes", peakBytes}, {"warnings", warnings}, {"devices", devices.size()},
+        {"training", planloom::toJson(setup.training)}, {"first_step", firstStep}, {"checkpoint", checkpoint},
+        {"checkpoint_step", checkpointStep}};
     all["losses"] = Json::array();
     for (const double loss : losses)
         all["losses"].push_back(numberOrNull(loss));
@@ -268,6 +278,7 @@ Result<RunRecord> RunRecord::fromJson(std::string_view text)
             all.value("seed", std::int64_t{1}), all.value("ranks", 1), {}};
         record.setup.backend =
             backendNamed(all.value("backend", std::string{"cpu"})).value_or(RunBackend::Cpu);
+        record.setup.python = all.value("python", std::string{});
         if (const auto training = all.find("training"); training != all.end()) {
             TRY(record.setup.training, trainingRunFromJson(*training));
         }

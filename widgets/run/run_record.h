@@ -26,7 +26,10 @@ struct RunSetup {
     std::int64_t seed = 1; ///< Of drawn inputs and dropout.
     std::int32_t ranks = 1; ///< Processes that hold the devices; at most one a device.
     TrainingRun training{}; ///< Data, learning rate, checkpoints.
-    RunBackend backend = RunBackend::Cpu; ///< With Cuda there is a process for each device, whatever `ranks`.
+    /// With Cuda and Torch there is a process for each device, whatever `ranks`.
+    RunBackend backend = RunBackend::Cpu;
+    std::string python{}; ///< With Torch: the interpreter,
+    std::string pythonSaid{}; ///< and what it printed when it was asked (torch_probe.h); not stored.
     friend bool operator==(const RunSetup &, const RunSetup &) = default;
 };
 
@@ -96,6 +99,8 @@ public:
     const std::vector<std::shared_ptr<const StepSpans>> &steps() const { return m_steps; }
     /// The last step as reported, handed over once, when all devices' parts have come.
     std::optional<ReportedStep> takeReported();
+    /// The same of a run that is done and has reported nothing: of what came live.
+    std::optional<ReportedStep> takeLive();
     /// The last step's timeline, once made of what was reported; null before.
     const std::shared_ptr<const Timeline> &measured() const { return m_measured; }
     void setMeasured(std::shared_ptr<const Timeline> measured) { m_measured = std::move(measured); }

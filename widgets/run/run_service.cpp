@@ -4,11 +4,13 @@
 #include "engine/design/models/reference.h"
 #include "engine/hardware/cluster.h"
 #include "engine/hardware/cost.h"
+#include "engine/interop/torch/launch/torch_probe.h"
 #include "engine/kernels/custom/operator_library.h"
 #include "engine/runtime/live_timeline.h"
 #include "engine/runtime/machine/calibrate.h"
 #include "engine/runtime/processes/run_folder.h"
 #include "engine/simulate/simulate.h"
+#include "widgets/run/readiness.h"
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QCoreApplication>
@@ -29,7 +31,7 @@ struct Prediction {
 };
 
 /// What is expected of GPUs: the plan's own times, on the cluster that it was made for.
-Prediction predictOnGpus(TimelineSceneSnapshot scene)
+Prediction predictOnCluster(TimelineSceneSnapshot scene)
 {
     Prediction prediction;
     const ExecutionPlan &plan = *scene->plan;
@@ -44,14 +46,29 @@ Prediction predictOnGpus(TimelineSceneSnapshot scene)
     return prediction;
 }
 
+/// Processors are predicted by what was measured of this machine's, unless the plan is for processors whose
+/// figures say how PyTorch does on them.
+bool isPredictedHere(const TimelineScene &scene, const RunSetup &setup)
+{
+    if (setup.backend != RunBackend::Torch)
+        return setup.backend == RunBackend::Cpu;
+    if (scene.cluster.links.architecture == LinkArchitecture::SharedMemory)
+        return false;
+    const auto probe = torchProbeIn(setup.pythonSaid, setup.python);
+    const auto place = probe ? torchPlaceOf(*probe, processesOf(*scene.plan)) : probe.error();
+    return !place || !place->onGpus;
+}
+
 Result<Prediction> predict(const TimelineSceneSnapshot &scene, const RunSetup &setup, std::stop_token stop)
 {
-    if (setup.backend != RunBackend::Cpu)
-        return predictOnGpus(scene);
+    if (!isPredictedHere(*scene, setup))
+        return predictOnCluster(scene);
     const std::shared_ptr<const ExecutionPlan> &plan = scene->plan;
     TRY(const Cluster cluster, clusterNamed("cpu:" + std::to_string(plan->devices.size())));
     TRY(const MachineProfile profile, profileFor(*plan, profilePath(), {}, stop));
-    TRY(Timeline timeline, predictRun(*plan, profile, setup.ranks <= 1, {}, std::move(stop)));
+    TRY(Timeline timeline,
+        predictRun(
+            *plan, profile, setup.ranks <= 1 && setup.backend == RunBackend::Cpu, {}, std::move(stop)));
     Prediction prediction;
     prediction.work = stepWorkOf(*plan);
     prediction.fastestRate = fastestRate(profile);
@@ -78,6 +95,8 @@ Result<void> writeRun(const std::string &folder, const std::shared_ptr<const Exe
     request.liveSpans = setup.live;
     request.temporary = true; // nothing is left of it if this program is killed
     request.backend = nameOf(setup.backend);
+    request.python = setup.python;
+    request.pythonSaid = setup.pythonSaid;
     request.ranks = setup.backend != RunBackend::Cpu
         ? 1 // the runner knows better
         : std::clamp(setup.ranks, 1, static_cast<std::int32_t>(plan->devices.size()));
@@ -108,7 +127,6 @@ RunService::RunService(QObject *parent)
     m_refreshTimer.setInterval(kRefreshMilliseconds);
     connect(&m_refreshTimer, &QTimer::timeout, this, &RunService::refresh);
     m_killTimer.setSingleShot(true);
-    m_killTimer.setInterval(kKillMilliseconds);
     connect(&m_killTimer, &QTimer::timeout, this, [this] {
         if (m_process)
             m_process->kill();
@@ -129,11 +147,16 @@ RunService::RunService(QObject *parent)
 RunService::~RunService()
 {
     m_stop.request_stop();
-    if (m_process) {
-        m_process->disconnect(this);
-        m_process->kill(); // the ranks die with their supervisor
-        m_process->waitForFinished(kKillMilliseconds);
+    if (!m_process)
+        return;
+    m_process->disconnect(this);
+    if (m_setup.backend == RunBackend::Torch) { // the runner ends PyTorch's processes, and then itself
+        m_process->terminate();
+        m_process.release();
+        return;
     }
+    m_process->kill(); // the ranks die with their supervisor
+    m_process->waitForFinished(kKillMilliseconds);
 }
 
 void RunService::allowLibraries(const std::vector<std::string> &paths)
@@ -165,6 +188,7 @@ bool RunService::start(const PlanUpdateSnapshot &update, const RunSetup &setup)
     m_running = true;
     m_update = update;
     m_setup = setup;
+    m_killTimer.setInterval(setup.backend == RunBackend::Torch ? kTorchKillMilliseconds : kKillMilliseconds);
     m_stop = std::stop_source{};
     m_predicted.reset();
     m_overlay.reset();
@@ -263,8 +287,9 @@ void RunService::stop()
 {
     if (!m_running)
         return;
-    if (!m_setup.training.checkpoints.empty() && m_record.state == RunState::Running && !m_record.finishing
-        && m_process && m_process->state() != QProcess::NotRunning) {
+    const bool endsBehindStep = !m_setup.training.checkpoints.empty() && m_setup.backend != RunBackend::Torch;
+    if (endsBehindStep && m_record.state == RunState::Running && !m_record.finishing && m_process
+        && m_process->state() != QProcess::NotRunning) {
         m_record.finishing = true;
         m_process->write("finish\n");
         Q_EMIT recordChanged();
@@ -340,8 +365,11 @@ void RunService::makeMeasured(ReportedStep reported)
 
 void RunService::endIfRead()
 {
-    if (m_ended && m_parsing == 0)
-        finish(m_endError);
+    if (!m_ended || m_parsing != 0)
+        return;
+    if (auto live = m_record.takeLive())
+        return makeMeasured(std::move(*live)); // and comes back
+    finish(m_endError);
 }
 
 void RunService::processEnded()
@@ -489,9 +517,20 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
         return;
     m_update = update;
     m_choice = StepChoice::Last;
+    prepareShown(record, measured.toStdString(), false);
+}
+
+void RunService::predictAgain()
+{
+    if (!m_running && m_update && m_predicted)
+        prepareShown(m_record, {}, true);
+}
+
+void RunService::prepareShown(const RunRecord &record, std::string measured, bool predictsAgain)
+{
     m_prepareWatcher.setFuture(QtConcurrent::run(&m_pool,
-        [record, bytes = measured.toStdString(), scene = update->scene, plan = update->scene->plan,
-            stop = m_stop.get_token()]() -> PreparedSnapshot {
+        [record, bytes = std::move(measured), scene = m_update->scene, plan = m_update->scene->plan,
+            predictsAgain, stop = m_stop.get_token()]() -> PreparedSnapshot {
             auto ready = std::make_shared<Prepared>();
             ready->record = record;
             auto prediction = predict(scene, record.setup, stop);
@@ -507,6 +546,8 @@ void RunService::show(const RunRecord &record, const QByteArray &measured, const
                 else
                     ready->record.warnings.push_back(measured.error().message);
             }
+            if (predictsAgain)
+                ready->record.predictedStepSeconds = prediction->seconds;
             ready->record.work = prediction->work;
             ready->record.fastestRate = prediction->fastestRate;
             ready->overlay = overlayOf(prediction->scene, ready->record.measured(), true);

@@ -38,8 +38,8 @@ enum class StepChoice : std::uint8_t {
     One,
 };
 
-/// Runs plans on GPUs, or on emulated devices of the CPU or a GPU, in a process of its own (planloom-exec),
-/// one at a time. Lives on the GUI thread, never waits.
+/// Runs plans on GPUs, on emulated devices of the CPU or a GPU, or by PyTorch, in a process of its own
+/// (planloom-exec), one at a time. Lives on the GUI thread, never waits.
 ///
 /// The process gets the plan as files in a temporary folder and answers with events, a line each. Stopping
 /// asks, then kills after `kKillMilliseconds`. A process that dies is a failure with a reason, never more.
@@ -48,6 +48,7 @@ class RunService : public QObject
     Q_OBJECT
 public:
     static constexpr int kKillMilliseconds = 2500;
+    static constexpr int kTorchKillMilliseconds = 8000; ///< PyTorch's ranks take their time to end.
     static constexpr int kRefreshMilliseconds = 150; ///< Between two reports of a run.
 
     explicit RunService(QObject *parent = nullptr);
@@ -85,6 +86,9 @@ public:
     /// Shows a stored run over the plan it was made of: overlay and record follow.
     void show(const RunRecord &record, const QByteArray &measured, const PlanUpdateSnapshot &update);
 
+    /// The machine's profile has changed: the run that is shown gets a new prediction.
+    void predictAgain();
+
 Q_SIGNALS:
     void recordChanged();
     void overlayChanged();
@@ -104,6 +108,7 @@ private:
     using PreparedSnapshot = std::shared_ptr<Prepared>;
 
     void prepared();
+    void prepareShown(const RunRecord &record, std::string measured, bool predictsAgain);
     void launch(const PreparedSnapshot &ready);
     void readLines(bool last);
     void parse(QByteArray lines);

@@ -39,6 +39,7 @@ TrainingForm::TrainingForm(QWidget *parent)
     , m_warmup(new QSpinBox(this))
     , m_checkpoints(new QLineEdit(this))
     , m_every(new QSpinBox(this))
+    , m_problem(new QLabel(this))
 {
     m_batches->addItem(tr("The same in every step")); // in the order of BatchSource
     m_batches->addItem(tr("Drawn anew in every step"));
@@ -96,6 +97,10 @@ TrainingForm::TrainingForm(QWidget *parent)
     add(QString(), {m_warmup});
     add(tr("C&heckpoints"), {m_checkpoints, browseCheckpoints});
     add(QString(), {m_every});
+    m_problem->setObjectName(QStringLiteral("training.problem"));
+    m_problem->setWordWrap(true);
+    m_problem->setTextFormat(Qt::PlainText);
+    m_form->addRow(m_problem);
 
     for (QComboBox *box : {m_batches, m_shape})
         connect(box, &QComboBox::currentIndexChanged, this, &TrainingForm::refresh);
@@ -144,6 +149,9 @@ QString TrainingForm::problem() const
     const double value = QLocale::c().toDouble(rate, &isNumber);
     if (!rate.isEmpty() && (!isNumber || !(value >= 0)))
         return tr("The learning rate is a number of at least 0, not “%1”.").arg(rate);
+    const QString checkpoints = m_checkpoints->text().trimmed();
+    if (!checkpoints.isEmpty() && QFileInfo::exists(checkpoints) && !QFileInfo(checkpoints).isDir())
+        return tr("Checkpoints go into a folder, and %1 is a file.").arg(checkpoints);
     if (m_batches->currentIndex() != static_cast<int>(BatchSource::Files))
         return {};
     const QString data = m_data->text().trimmed();
@@ -159,6 +167,9 @@ void TrainingForm::refresh()
     const bool files = m_batches->currentIndex() == static_cast<int>(BatchSource::Files);
     m_form->setRowVisible(m_dataRow, files);
     m_every->setEnabled(!m_checkpoints->text().trimmed().isEmpty());
+    const QString wrong = problem();
+    m_problem->setText(QStringLiteral("✖ ") + wrong);
+    m_form->setRowVisible(m_problem, !wrong.isEmpty());
     Q_EMIT changed();
 }
 

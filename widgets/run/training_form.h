@@ -6,6 +6,7 @@
 
 class QComboBox;
 class QFormLayout;
+class QLabel;
 class QLineEdit;
 class QSpinBox;
 class QToolButton;
@@ -42,6 +43,7 @@ private:
     QSpinBox *m_warmup;
     QLineEdit *m_checkpoints;
     QSpinBox *m_every;
+    QLabel *m_problem; ///< What is wrong, below the fields.
 };
 
 } // namespace planloom

@@ -33,8 +33,21 @@ struct TraceMatch {
     SpanErrors errors{};
     double predictedSeconds = 0; ///< Of the step.
     double measuredSeconds = 0;
+    std::shared_ptr<const ExecutionPlan> plan{}; ///< Written out for all ranks.
+    /// What was predicted for each rank of the trace, by its index there, on the common clock: events are
+    /// Instructions, in a lane for computation and one for communication. Without events of ranks that are no
+    /// devices of the plan.
+    std::vector<RankTrace> predicted{};
+    std::int64_t end = 0; ///< Of all that was predicted, on that clock.
 };
 using TraceMatchSnapshot = std::shared_ptr<const TraceMatch>;
+
+/// The instruction that an event of kind Instruction is; null if the plan has it not, or it is none.
+const Instruction *instructionOf(const TraceMatch &match, const RankTrace &rank, const TraceEvent &event);
+/// Nanoseconds that were predicted for an instruction of the rank with this index; nothing if it is not
+/// planned. O(events of the rank)
+std::optional<std::int64_t> predictedFor(
+    const TraceMatch &match, std::size_t rank, const TraceInstruction &instruction);
 
 /// Reads and analyses; for a worker. @return as `openTrace` and `sampleTrace`
 Result<TraceDocumentSnapshot> openTraceDocument(

@@ -121,8 +121,69 @@ TraceLines matchLines(const TraceMatch &match)
     for (const SpanError &each : match.errors.worst)
         made.lines.push_back({toQString(each.what), QString::number(each.device), secondsText(each.predicted),
             secondsText(each.measured), offText(each.measured, each.predicted)});
+    for (const UnmatchedSpan &each : match.matched.unmatched)
+        made.lines.push_back(
+            {each.isPlanned ? TraceTexts::tr("only in the plan: %1").arg(toQString(each.what))
+                            : TraceTexts::tr("only in the run: %1").arg(toQString(each.what)),
+                QString::number(each.device), QString(), each.isPlanned ? QString() : timeText(each.start)});
     made.places.resize(made.lines.size());
     return made;
+}
+
+QString matchSentence(const TraceMatch &match)
+{
+    std::int64_t matched = 0;
+    std::int64_t onlyPlan = 0;
+    std::int64_t onlyTrace = 0;
+    for (const MatchCount &count : match.matched.counts) {
+        matched += count.matched;
+        onlyPlan += count.onlyPlan;
+        onlyTrace += count.onlyTrace;
+    }
+    const auto number = [](std::int64_t count) { return toQString(formatCount(count)); };
+    QString said = onlyPlan == 0 && onlyTrace == 0
+        ? TraceTexts::tr("every span matched (%1)").arg(number(matched))
+        : TraceTexts::tr("%1 spans matched, %2 only in the plan, %3 only in the run")
+              .arg(number(matched), number(onlyPlan), number(onlyTrace));
+    if (match.predictedSeconds > 0)
+        said += TraceTexts::tr("; a step: %1 predicted, %2 measured (%3%)")
+                    .arg(secondsText(match.predictedSeconds), secondsText(match.measuredSeconds),
+                        (match.measuredSeconds < match.predictedSeconds ? QStringLiteral("−")
+                                                                        : QStringLiteral("+"))
+                            + QString::number(
+                                100 * std::abs(match.measuredSeconds / match.predictedSeconds - 1), 'f', 0));
+    return said;
+}
+
+QStringList fitColumns()
+{
+    return {TraceTexts::tr("Kind"), TraceTexts::tr("Times"), TraceTexts::tr("Off before"),
+        TraceTexts::tr("Off now"), TraceTexts::tr("At worst")};
+}
+
+TraceLines fitLines(const SpanFit &fit)
+{
+    const auto percent = [](double share) {
+        return QString::number(100 * share, 'f', share < 0.1 ? 1 : 0) + QLatin1Char('%');
+    };
+    TraceLines made;
+    for (std::size_t i = 0; i < fit.errors.size(); ++i) {
+        const FitError &error = fit.errors[i];
+        made.lines.push_back({toQString(error.kind), QString::number(error.rows),
+            i < fit.before.size() ? percent(fit.before[i].median) : QString(), percent(error.median),
+            percent(error.worst)});
+    }
+    made.lines.push_back({TraceTexts::tr("a step, %1 measured").arg(secondsText(fit.measured)), QString(),
+        percent(std::abs(fit.predictedBefore / fit.measured - 1)),
+        percent(std::abs(fit.predicted / fit.measured - 1))});
+    made.places.resize(made.lines.size());
+    return made;
+}
+
+QString fitSentence(const SpanFit &fit)
+{
+    return TraceTexts::tr("calibrated: a step is predicted to take %1, before %2; %3 measured")
+        .arg(secondsText(fit.predicted), secondsText(fit.predictedBefore), secondsText(fit.measured));
 }
 
 TraceTableModel::TraceTableModel(QStringList columns, QObject *parent)

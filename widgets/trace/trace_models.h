@@ -3,6 +3,7 @@
 #include <QtCore/QAbstractTableModel>
 #include <QtCore/QStringList>
 
+#include "engine/traces/calibration/span_fit.h"
 #include "widgets/trace/trace_document.h"
 
 #include <cstdint>
@@ -25,9 +26,17 @@ TraceLines rankLines(const TraceDocument &document);
 /// The slowest collectives with who came last; the place is that of the last one.
 QStringList collectiveColumns();
 TraceLines collectiveLines(const TraceDocument &document, std::size_t most = 200);
-/// Measured over predicted: totals by kind with what only one side has, then the worst spans.
+/// Measured over predicted: totals by kind with what only one side has, then the worst spans,
 QStringList matchColumns();
+/// and what only one side has, span by span.
 TraceLines matchLines(const TraceMatch &match);
+/// How much of it was matched, and the step on either side: for the line above the lanes.
+QString matchSentence(const TraceMatch &match);
+
+/// How far each kind was from the spans before the cluster was fitted to them, and is now.
+QStringList fitColumns();
+TraceLines fitLines(const SpanFit &fit);
+QString fitSentence(const SpanFit &fit);
 
 /// A table of such lines. Texts stand left in the first column, figures right in all others.
 class TraceTableModel : public QAbstractTableModel

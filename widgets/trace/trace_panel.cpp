@@ -2,15 +2,19 @@
 
 #include <QtConcurrent/QtConcurrentRun>
 #include <QtCore/QFileInfo>
+#include <QtGui/QAction>
+#include <QtWidgets/QHBoxLayout>
 #include <QtWidgets/QHeaderView>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QSplitter>
 #include <QtWidgets/QTabWidget>
 #include <QtWidgets/QTableView>
+#include <QtWidgets/QToolButton>
 #include <QtWidgets/QVBoxLayout>
 
 #include "engine/base/words.h"
 #include "widgets/common/qt_text.h"
+#include "widgets/common/themed_icon.h"
 #include "widgets/trace/trace_models.h"
 #include "widgets/trace/trace_view.h"
 
@@ -28,6 +32,9 @@ TracePanel::TracePanel(Workspace *workspace, QWidget *parent)
     , m_ranks(new TraceTableModel(rankColumns(), this))
     , m_collectives(new TraceTableModel(collectiveColumns(), this))
     , m_against(new TraceTableModel(matchColumns(), this))
+    , m_fitErrors(new TraceTableModel(fitColumns(), this))
+    , m_calibrate(new QAction(themedIcon(QLatin1String("measure")), tr("&Calibrate from This Run"), this))
+    , m_fitting([this](const Fitted &fitted) { showFitted(fitted); })
 {
     m_said->setTextFormat(Qt::PlainText);
     m_said->setContentsMargins(6, 3, 6, 3);
@@ -36,6 +43,21 @@ TracePanel::TracePanel(Workspace *workspace, QWidget *parent)
     addTable(m_ranks, tr("Ranks"));
     addTable(m_collectives, tr("Slowest Collectives"));
     addTable(m_against, tr("Against the Plan"));
+    addTable(m_fitErrors, tr("Calibration"));
+    m_calibrate->setObjectName(QStringLiteral("trace.calibrate"));
+    m_calibrate->setToolTip(
+        tr("Makes a profile of the cluster from what this run measured; the prediction follows"));
+    m_calibrate->setEnabled(false);
+    addAction(m_calibrate);
+    connect(m_calibrate, &QAction::triggered, this, &TracePanel::calibrate);
+    auto *button = new QToolButton(this);
+    button->setDefaultAction(m_calibrate);
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setAutoRaise(true);
+    auto *line = new QHBoxLayout;
+    line->addWidget(m_said, 1);
+    line->addWidget(button);
+    m_said->setWordWrap(true);
     auto *splitter = new QSplitter(Qt::Horizontal, this);
     splitter->setChildrenCollapsible(false);
     splitter->addWidget(m_view);
@@ -45,7 +67,7 @@ TracePanel::TracePanel(Workspace *workspace, QWidget *parent)
     auto *layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
-    layout->addWidget(m_said);
+    layout->addLayout(line);
     layout->addWidget(splitter, 1);
     connect(&m_opening, &QFutureWatcherBase::finished, this, &TracePanel::showOpened);
     connect(&m_matching, &QFutureWatcherBase::finished, this, &TracePanel::showMatched);
@@ -124,6 +146,7 @@ void TracePanel::showOpened()
     }
     m_document = **read;
     m_match.reset();
+    m_shown.clear();
     m_view->setDocument(m_document);
     m_ranks->setLines(rankLines(*m_document));
     m_collectives->setLines(collectiveLines(*m_document));
@@ -144,6 +167,7 @@ void TracePanel::showOpened()
         said += tr("; %1 not read").arg(unread);
     if (m_document->isSample)
         said += tr("; a first picture, the whole follows…");
+    m_shown = said;
     m_said->setText(said);
     if (m_document->isSample) {
         start(false);
@@ -171,6 +195,9 @@ void TracePanel::showMatched()
     if (!*matched && matched->error().code == ErrorCode::Cancelled)
         return;
     m_match = *matched ? **matched : TraceMatchSnapshot();
+    m_view->setMatch(m_match);
+    m_said->setText(m_match ? m_shown + QStringLiteral("; ") + matchSentence(*m_match) : m_shown);
+    m_calibrate->setEnabled(m_match != nullptr);
     TraceLines lines;
     if (m_match) {
         lines = matchLines(*m_match);
@@ -179,6 +206,38 @@ void TracePanel::showMatched()
         lines.places.resize(1);
     }
     m_against->setLines(std::move(lines));
+}
+
+void TracePanel::calibrate()
+{
+    const PlanUpdateSnapshot good = m_workspace->lastGood();
+    if (!m_match || !good || m_fitting.isBusy())
+        return;
+    m_calibrate->setEnabled(false);
+    m_said->setText(tr("Fitting the cluster's figures to what was measured…"));
+    const std::string source = QFileInfo(m_paths.value(0)).fileName().toStdString();
+    m_fitting.ask([match = m_match, cluster = good->cluster, source](const std::stop_token &stop) {
+        return fittedToSpans(
+            cluster, *match->plan, match->matched.measured, source, match->matched.isExact, stop);
+    });
+}
+
+void TracePanel::showFitted(const Fitted &fitted)
+{
+    m_calibrate->setEnabled(m_match != nullptr);
+    if (!fitted) {
+        m_said->setText(QStringLiteral("✖ ") + toQString(describe(fitted.error())));
+        Q_EMIT failed(fitted.error());
+        return;
+    }
+    m_fitErrors->setLines(fitLines(*fitted));
+    m_tables->setCurrentIndex(m_tables->count() - 1);
+    const QString sentence = fitSentence(*fitted);
+    // What is predicted now follows with the plan.
+    m_shown = m_shown.section(QStringLiteral("; calibrated"), 0, 0)
+        + tr("; calibrated, before %1").arg(toQString(formatSeconds(fitted->predictedBefore)));
+    m_said->setText(sentence);
+    Q_EMIT calibrated(fitted->cluster, sentence);
 }
 
 } // namespace planloom

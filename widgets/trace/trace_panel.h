@@ -4,6 +4,8 @@
 #include <QtCore/QStringList>
 #include <QtWidgets/QWidget>
 
+#include "engine/traces/calibration/span_fit.h"
+#include "widgets/common/latest_job.h"
 #include "widgets/design/workspace.h"
 #include "widgets/trace/trace_document.h"
 
@@ -11,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 
+class QAction;
 class QLabel;
 class QTabWidget;
 class QTableView;
@@ -33,24 +36,35 @@ public:
     void open(const QStringList &paths);
     const TraceDocumentSnapshot &document() const { return m_document; }
     const TraceMatchSnapshot &match() const { return m_match; }
-    /// Nothing is being read or matched.
-    bool isSettled() const { return !m_opening.isRunning() && !m_matching.isRunning(); }
+    /// Nothing is being read, matched or fitted.
+    bool isSettled() const
+    {
+        return !m_opening.isRunning() && !m_matching.isRunning() && !m_fitting.isBusy();
+    }
     TraceView *view() const { return m_view; }
     QTabWidget *tables() const { return m_tables; }
     QString text() const; ///< What the line above the lanes says.
 
+    /// Fits the figures of the plan's cluster to what the run measured: a table says how far off each kind
+    /// was and is, and `calibrated` gives the cluster.
+    void calibrate();
+
 Q_SIGNALS:
+    /// @param sentence  what came of it, for people
+    void calibrated(const planloom::Cluster &cluster, const QString &sentence);
     void opened();
     void failed(planloom::Error error);
 
 private:
     using Opened = std::shared_ptr<Result<TraceDocumentSnapshot>>;
     using Matched = std::shared_ptr<Result<TraceMatchSnapshot>>;
+    using Fitted = Result<SpanFit>;
 
     void start(bool isSample);
     void showOpened();
     void startMatching();
     void showMatched();
+    void showFitted(const Fitted &fitted);
     QTableView *addTable(TraceTableModel *model, const QString &title);
 
     Workspace *m_workspace;
@@ -60,13 +74,17 @@ private:
     TraceTableModel *m_ranks;
     TraceTableModel *m_collectives;
     TraceTableModel *m_against;
+    TraceTableModel *m_fitErrors;
+    QAction *m_calibrate;
     QStringList m_paths;
+    QString m_shown; ///< Of the trace alone.
     TraceDocumentSnapshot m_document;
     TraceMatchSnapshot m_match;
     QFutureWatcher<Opened> m_opening{this};
     QFutureWatcher<Matched> m_matching{this};
     std::stop_source m_stop;
     std::stop_source m_stopMatching;
+    LatestJob<Fitted> m_fitting;
     bool m_isSampling = false; ///< What is being read is the first picture.
 };
 

@@ -6,6 +6,7 @@
 #include <QtWidgets/QScrollBar>
 #include <QtWidgets/QToolTip>
 
+#include "engine/analyse/span_errors.h"
 #include "engine/base/words.h"
 #include "engine/traces/trace_cells.h"
 #include "widgets/common/palette.h"
@@ -23,6 +24,8 @@ constexpr double kWheelZoom = 1.25;
 constexpr double kNotch = 120; ///< Of a wheel, in eighths of a degree.
 constexpr double kKeyZoom = 1.5;
 constexpr double kMostScroll = 1e6; ///< Steps of the horizontal scroll bar.
+constexpr int kOutlinePixels = 3; ///< That a predicted box has to be wide for an outline,
+constexpr double kPredictedShare = 0.35; ///< and what of its colour it is filled with.
 constexpr int kTextPixels = 40; ///< That a box has to be wide for its name.
 
 } // namespace
@@ -48,8 +51,10 @@ TraceView::TraceView(QWidget *parent)
 
 double TraceView::extent() const
 {
-    return m_document ? static_cast<double>(std::max<std::int64_t>(1, m_document->end - m_document->begin))
-                      : 1;
+    if (!m_document)
+        return 1;
+    const std::int64_t end = std::max(m_document->end, m_match ? m_match->end : m_document->end);
+    return static_cast<double>(std::max<std::int64_t>(1, end - m_document->begin));
 }
 
 int TraceView::headerWidth() const
@@ -79,20 +84,61 @@ void TraceView::setDocument(TraceDocumentSnapshot document)
     const double moved = goesOn ? static_cast<double>(m_document->begin - document->begin) : 0;
     m_document = std::move(document);
     m_selected.reset(); // a sample's events have other places
-    m_rows.clear();
-    if (m_document)
-        for (std::size_t r = 0; r < m_document->trace.ranks.size(); ++r) {
-            const RankTrace &rank = m_document->trace.ranks[r];
-            for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane)
-                if (rank.laneBegin[lane] < rank.laneBegin[lane + 1])
-                    m_rows.push_back({static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(lane)});
-        }
+    m_match.reset();
+    makeRows();
     if (goesOn && !m_fitted) {
         m_axis.origin += moved;
         setAxis(clamped(m_axis, extent(), canvasWidth()));
     } else {
         fit();
     }
+}
+
+void TraceView::setMatch(TraceMatchSnapshot match)
+{
+    m_match = std::move(match);
+    makeRows();
+    if (m_fitted)
+        fit();
+    else
+        setAxis(clamped(m_axis, extent(), canvasWidth()));
+}
+
+void TraceView::makeRows()
+{
+    m_rows.clear();
+    if (!m_document)
+        return;
+    const auto add = [this](std::size_t r, const RankTrace &rank, bool isPredicted) {
+        for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane)
+            if (rank.laneBegin[lane] < rank.laneBegin[lane + 1])
+                m_rows.push_back(
+                    {static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(lane), isPredicted});
+    };
+    for (std::size_t r = 0; r < m_document->trace.ranks.size(); ++r) {
+        add(r, m_document->trace.ranks[r], false);
+        if (m_match && r < m_match->predicted.size())
+            add(r, m_match->predicted[r], true);
+    }
+}
+
+const RankTrace &TraceView::traceOf(const Row &row) const
+{
+    return row.isPredicted ? m_match->predicted[row.rank] : m_document->trace.ranks[row.rank];
+}
+
+/// What times of the row's own clock are later than those of the axis.
+std::int64_t TraceView::shiftOf(const Row &row) const
+{
+    return m_document->begin - (row.isPredicted ? 0 : m_document->analysis.clocks.offset[row.rank]);
+}
+
+QString TraceView::nameAt(const RankTrace &rank, const TraceEvent &event) const
+{
+    const Instruction *instruction = m_match ? instructionOf(*m_match, rank, event) : nullptr;
+    if (!instruction)
+        return toQString(rank.nameOfEvent(event).substr(0, 200));
+    return toQString(spanWords(*m_match->plan, *instruction, rank.instructions[event.link].microBatch));
 }
 
 void TraceView::fit()
@@ -150,7 +196,7 @@ void TraceView::reveal(TracePlace place)
     axis.origin = start - duration;
     setAxis(axis);
     for (std::size_t row = 0; row < m_rows.size(); ++row)
-        if (m_rows[row].rank == place.first && m_rows[row].lane == event.lane) {
+        if (m_rows[row].rank == place.first && m_rows[row].lane == event.lane && !m_rows[row].isPredicted) {
             const int y = static_cast<int>(row) * rowHeight();
             const int page = verticalScrollBar()->pageStep();
             if (y < verticalScrollBar()->value() || y + rowHeight() > verticalScrollBar()->value() + page)
@@ -161,15 +207,34 @@ void TraceView::reveal(TracePlace place)
 
 QString TraceView::textOf(TracePlace place) const
 {
-    const RankTrace &rank = m_document->trace.ranks[place.first];
-    const TraceEvent &event = rank.events[place.second];
+    return textOf(
+        Hit{{place.first, m_document->trace.ranks[place.first].events[place.second].lane}, place.second});
+}
+
+QString TraceView::textOf(const Hit &hit) const
+{
+    const RankTrace &rank = traceOf(hit.row);
+    const TraceEvent &event = rank.events[hit.event];
     QString text =
         tr("%1\n%2 of rank %3, %4\n%5 at %6")
-            .arg(toQString(rank.nameOfEvent(event).substr(0, 200)), QLatin1String(nameOf(event.kind)),
-                QString::number(rank.rank), toQString(rank.lanes[event.lane].name),
-                toQString(formatNanoseconds(event.duration)),
-                toQString(formatNanoseconds(
-                    event.start + m_document->analysis.clocks.offset[place.first] - m_document->begin)));
+            .arg(nameAt(rank, event), QLatin1String(nameOf(event.kind)), QString::number(rank.rank),
+                toQString(rank.lanes[event.lane].name), toQString(formatNanoseconds(event.duration)),
+                toQString(formatNanoseconds(event.start - shiftOf(hit.row))));
+    if (m_match && !hit.row.isPredicted && event.kind == TraceKind::Instruction) {
+        const auto predicted = predictedFor(*m_match, hit.row.rank, rank.instructions[event.link]);
+        text += QLatin1Char('\n');
+        if (!predicted)
+            text += tr("the plan has no such instruction");
+        else if (*predicted > 0)
+            text += tr("predicted %1: measured is %2 of it")
+                        .arg(toQString(formatNanoseconds(*predicted)),
+                            QString::number(
+                                100.0 * static_cast<double>(event.duration) / static_cast<double>(*predicted),
+                                'f', 0)
+                                + QLatin1Char('%'));
+        else
+            text += tr("predicted to take no time");
+    }
     if (isCommunication(event.kind) && event.link != kNoLink) {
         const TraceCollective &collective = rank.collectives[event.link];
         if (const std::int64_t bytes = std::max(collective.inBytes, collective.outBytes); bytes >= 0)
@@ -188,26 +253,41 @@ QString TraceView::textOf(TracePlace place) const
 
 std::optional<TracePlace> TraceView::placeAt(QPoint point) const
 {
+    const auto hit = hitAt(point);
+    return hit && !hit->row.isPredicted ? std::optional(TracePlace{hit->row.rank, hit->event}) : std::nullopt;
+}
+
+std::optional<TraceView::Hit> TraceView::hitAt(QPoint point) const
+{
     const int y = point.y() - rulerHeight() + verticalScrollBar()->value();
     const double x = point.x() - headerWidth();
     if (!m_document || point.y() < rulerHeight() || x < 0
         || y / rowHeight() >= static_cast<int>(m_rows.size()))
         return {};
     const Row &row = m_rows[static_cast<std::size_t>(y / rowHeight())];
-    const RankTrace &rank = m_document->trace.ranks[row.rank];
-    const std::int64_t shift = m_document->begin - m_document->analysis.clocks.offset[row.rank];
+    const RankTrace &rank = traceOf(row);
+    const std::int64_t shift = shiftOf(row);
     const auto time = static_cast<std::int64_t>(m_axis.timeAt(x)) + shift;
     if (const auto event = eventAt(rank, row.lane, time))
-        return TracePlace{row.rank, *event};
+        return Hit{row, *event};
     // What is narrower than a pixel is hit by its cell.
     const auto begin = static_cast<std::int64_t>(m_axis.timeAt(std::floor(x))) + shift;
     const auto cells = cellsOf(rank, row.lane, begin, m_axis.nanosecondsPerPixel, 1);
-    return cells.empty() ? std::optional<TracePlace>() : TracePlace{row.rank, cells.front().event};
+    return cells.empty() ? std::optional<Hit>() : Hit{row, cells.front().event};
 }
 
 QColor TraceView::colourOf(const Row &row, const TraceEvent &event) const
 {
     const Palette &palette = paletteFor(*this);
+    if (const Instruction *is = m_match ? instructionOf(*m_match, traceOf(row), event) : nullptr) {
+        if (isCommunication(is->kind))
+            return communicationColour(palette, is->kind);
+        const bool isKernel = is->kind == InstructionKind::Kernel && is->op.valid();
+        return categoryColour(
+            palette, isKernel ? categoryOf(m_match->plan->graph->at(is->op)) : OperatorCategory::Movement);
+    }
+    if (row.isPredicted)
+        return palette.neutral;
     if (event.kind == TraceKind::Compute || event.kind == TraceKind::Instruction)
         return categoryColour(palette, m_document->categories[row.rank][event.name]);
     if (event.kind == TraceKind::Annotation || event.kind == TraceKind::Step)
@@ -242,22 +322,26 @@ void TraceView::paintRuler(QPainter &painter) const
 void TraceView::paintRow(QPainter &painter, const Row &row, int y) const
 {
     const Palette &palette = paletteFor(*this);
-    const RankTrace &rank = m_document->trace.ranks[row.rank];
+    const RankTrace &rank = traceOf(row);
     const int height = rowHeight();
-    const std::int64_t shift = m_document->begin - m_document->analysis.clocks.offset[row.rank];
-    const auto begin = static_cast<std::int64_t>(m_axis.origin) + shift;
+    const auto begin = static_cast<std::int64_t>(m_axis.origin) + shiftOf(row);
     const int left = headerWidth();
     painter.setClipRect(left, std::max(y, rulerHeight()), viewport()->width() - left, height);
     for (const TraceCell &cell :
         cellsOf(rank, row.lane, begin, m_axis.nanosecondsPerPixel, static_cast<int>(canvasWidth()))) {
         const TraceEvent &event = rank.events[cell.event];
-        const QColor colour = colourOf(row, event);
+        const QColor whole = colourOf(row, event);
+        const QColor colour = row.isPredicted ? mixed(palette.canvas, whole, kPredictedShare) : whole;
         const QRectF box(left + static_cast<double>(cell.left), y + 1,
             std::max(
                 1.0, static_cast<double>(cell.right - cell.left) - (cell.right - cell.left > 3 ? 0.5 : 0)),
             height - 2);
         painter.fillRect(box, colour);
-        if (m_selected == TracePlace{row.rank, cell.event} && !cell.isRun) {
+        if (row.isPredicted && box.width() > kOutlinePixels) { // an outline, as on the timeline
+            painter.setPen(whole);
+            painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5));
+        }
+        if (!row.isPredicted && m_selected == TracePlace{row.rank, cell.event} && !cell.isRun) {
             painter.setPen(QPen(palette.accent, 2));
             painter.drawRect(box.adjusted(1, 1, -1, -1));
         }
@@ -267,7 +351,7 @@ void TraceView::paintRow(QPainter &painter, const Row &row, int y) const
                 box.intersected(QRectF(left, y, canvasWidth(), height)).adjusted(3, 0, -3, 0);
             painter.drawText(inside, Qt::AlignLeft | Qt::AlignVCenter,
                 fontMetrics().elidedText(
-                    toQString(rank.nameOfEvent(event)), Qt::ElideRight, static_cast<int>(inside.width())));
+                    nameAt(rank, event), Qt::ElideRight, static_cast<int>(inside.width())));
         }
     }
     painter.setClipping(false);
@@ -281,9 +365,8 @@ void TraceView::paintEvent(QPaintEvent *)
     if (!m_document) {
         painter.setPen(palette.textMuted);
         painter.drawText(viewport()->rect().adjusted(20, 20, -20, -20), Qt::AlignCenter | Qt::TextWordWrap,
-            tr("File > Open Trace… shows what the ranks of a run did: files of torch.profiler, of Nsight "
-               "Systems, or the "
-               "log of an exported program."));
+            tr("File > Open Trace… and Run > Open Measured Run… show what the ranks of a run did: files of "
+               "torch.profiler, of Nsight Systems, or the log of an exported program."));
         return;
     }
     paintRuler(painter);
@@ -296,7 +379,7 @@ void TraceView::paintEvent(QPaintEvent *)
             break;
         const Row &row = m_rows[static_cast<std::size_t>(i)];
         paintRow(painter, row, y);
-        const RankTrace &rank = m_document->trace.ranks[row.rank];
+        const RankTrace &rank = traceOf(row);
         painter.setClipRect(0, rulerHeight(), headerWidth(), viewport()->height());
         painter.fillRect(0, y, headerWidth(), height, palette.surface);
         const bool isFirst = i == 0 || m_rows[static_cast<std::size_t>(i) - 1].rank != row.rank;
@@ -408,9 +491,8 @@ bool TraceView::viewportEvent(QEvent *event)
 {
     if (event->type() == QEvent::ToolTip) {
         const auto *help = static_cast<QHelpEvent *>(event);
-        const auto place = placeAt(help->pos());
-        if (place)
-            QToolTip::showText(help->globalPos(), textOf(*place), viewport());
+        if (const auto hit = hitAt(help->pos()))
+            QToolTip::showText(help->globalPos(), textOf(*hit), viewport());
         else
             QToolTip::hideText();
         return true;

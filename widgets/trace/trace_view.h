@@ -26,6 +26,8 @@ public:
     /// What is in view stays where the new document has the same ranks, as the whole behind a first picture.
     void setDocument(TraceDocumentSnapshot document);
     const TraceDocumentSnapshot &document() const { return m_document; }
+    /// What was predicted stands below each rank, and says what its instructions are; null: nothing was.
+    void setMatch(TraceMatchSnapshot match);
     /// Selects an event and brings it into view, with as much again on either side.
     void reveal(TracePlace place);
     const std::optional<TracePlace> &selected() const { return m_selected; }
@@ -52,8 +54,14 @@ protected:
 private:
     /// A lane in its place.
     struct Row {
-        std::uint32_t rank = 0;
+        std::uint32_t rank = 0; ///< Index into `Trace::ranks`.
         std::uint32_t lane = 0;
+        bool isPredicted = false; ///< Of what was predicted for the rank.
+    };
+    /// An event where it is seen.
+    struct Hit {
+        Row row{};
+        std::uint32_t event = 0;
     };
 
     double extent() const;
@@ -67,8 +75,15 @@ private:
     void paintRuler(QPainter &painter) const;
     void paintRow(QPainter &painter, const Row &row, int y) const;
     QColor colourOf(const Row &row, const TraceEvent &event) const;
+    const RankTrace &traceOf(const Row &row) const;
+    std::int64_t shiftOf(const Row &row) const;
+    std::optional<Hit> hitAt(QPoint point) const;
+    QString nameAt(const RankTrace &rank, const TraceEvent &event) const;
+    QString textOf(const Hit &hit) const;
+    void makeRows();
 
     TraceDocumentSnapshot m_document;
+    TraceMatchSnapshot m_match;
     std::vector<Row> m_rows;
     TimeAxis m_axis;
     bool m_fitted = true; ///< All is in view, and stays so when the window is resized.

@@ -7,7 +7,7 @@ namespace planloom {
 
 namespace {
 
-constexpr std::array<const char *, kRunBackendCount> kBackendNames{"cpu", "cuda", "cuda-emulated"};
+constexpr std::array<const char *, kRunBackendCount> kBackendNames{"cpu", "cuda", "cuda-emulated", "torch"};
 
 std::string memoryText(std::int64_t bytes)
 {
@@ -36,7 +36,7 @@ std::optional<RunBackend> backendNamed(std::string_view name)
 
 std::string whyNotOnGpus(const Probe &probe, RunBackend backend, const std::vector<Bytes> &peaks)
 {
-    if (backend == RunBackend::Cpu)
+    if (backend == RunBackend::Cpu || backend == RunBackend::Torch)
         return {};
     if (probe.gpus.empty())
         return "this machine has no GPU that can be seen"

@@ -95,9 +95,9 @@ Result<void> writeRunFolder(const std::string &folder, const RunRequest &request
         {"random_weights", options.randomWeights}, {"keep_gradients", options.keepGradients},
         {"poison", options.poison}, {"share_values", options.shareValues},
         {"predicted_step_seconds", request.predictedStepSeconds}, {"libraries", options.libraries},
-        {"backend", request.backend}, {"outcome", request.outcomeFolder}, {"spans", request.spans},
-        {"live_spans", request.liveSpans}, {"ranks", request.ranks}, {"temporary", request.temporary},
-        {"training", toJson(options.training)}};
+        {"backend", request.backend}, {"python", request.python}, {"python_said", request.pythonSaid},
+        {"outcome", request.outcomeFolder}, {"spans", request.spans}, {"live_spans", request.liveSpans},
+        {"ranks", request.ranks}, {"temporary", request.temporary}, {"training", toJson(options.training)}};
     if (request.reference) {
         TRY_VOID(writeText(root / "reference.json", toJson(*request.reference)));
         document["reference"] = "reference.json";
@@ -146,6 +146,8 @@ Result<RunRequest> readRunFolder(const std::string &planPath, const std::string 
             TRY(options.training, trainingRunFromJson(*training));
         }
         request.backend = document.value("backend", request.backend);
+        request.python = document.value("python", std::string{});
+        request.pythonSaid = document.value("python_said", std::string{});
         request.predictedStepSeconds = document.value("predicted_step_seconds", 0.0);
         request.outcomeFolder = document.value("outcome", std::string{});
         if (!request.outcomeFolder.empty())

@@ -20,6 +20,8 @@ struct RunRequest {
     double predictedStepSeconds = 0; ///< Of the simulator; 0 if unknown.
     std::string backend =
         "cpu"; ///< What runs it; who starts the run opens its devices (`RunOptions::devices`).
+    std::string python{}; ///< For "torch": the interpreter that runs it,
+    std::string pythonSaid{}; ///< and what it printed when it was probed; empty: it is probed again.
     std::string outcomeFolder{}; ///< Where to write the outcome's arrays, as <name>.npy (`dumpOf`); empty for
                                  ///< nowhere.
     bool spans = true; ///< Report spans and memory curves of the last step.

@@ -184,6 +184,11 @@ private:
             const auto found = known.find({ran.segment, ran.instruction, ran.microBatch});
             if (found == known.end()) {
                 ++countOf(InstructionKind::Kernel).onlyTrace;
+                listUnmatched({rank.rank, false,
+                    "segment " + std::to_string(ran.segment) + ", instruction "
+                        + std::to_string(ran.instruction) + ", micro-batch " + std::to_string(ran.microBatch)
+                        + ", which the plan has not",
+                    event.start});
                 continue;
             }
             // A line of a program may be come to more than once, as where its statement goes on behind a
@@ -198,8 +203,18 @@ private:
             if (!isCommunication(step.instruction->kind))
                 m_made.matchedCompute += event.duration;
         }
-        for (const auto &[key, step] : known)
-            countOf(step->instruction->kind).onlyPlan += taken.count(step) > 0 ? 0 : 1;
+        for (const auto &[key, step] : known) {
+            if (taken.count(step) > 0)
+                continue;
+            ++countOf(step->instruction->kind).onlyPlan;
+            listUnmatched({rank.rank, true, spanWords(m_plan, *step->instruction, step->span.microBatch), 0});
+        }
+    }
+
+    void listUnmatched(UnmatchedSpan span)
+    {
+        if (m_made.unmatched.size() < kMostUnmatched)
+            m_made.unmatched.push_back(std::move(span));
     }
 
     std::vector<CommunicationStep> plannedCommunication(
@@ -284,12 +299,19 @@ private:
             seen.insert(t);
         }
         for (const CommunicationStep &step : ofPlan)
-            if (taken.count(step.id) == 0)
-                ++countOf(planned[static_cast<std::size_t>(step.id)].instruction->kind).onlyPlan;
+            if (taken.count(step.id) == 0) {
+                const PlannedStep &own = planned[static_cast<std::size_t>(step.id)];
+                ++countOf(own.instruction->kind).onlyPlan;
+                listUnmatched({rank.rank, true, spanWords(m_plan, *own.instruction, own.span.microBatch), 0});
+            }
         for (const CommunicationStep &step : ofTrace)
             if (seen.count(step.id) == 0)
-                if (const auto kind = instructionKindOf(step.kind))
+                if (const auto kind = instructionKindOf(step.kind)) {
+                    const TraceEvent &event = rank.events[static_cast<std::size_t>(step.id)];
                     ++countOf(*kind).onlyTrace;
+                    listUnmatched({rank.rank, false, rank.nameOfEvent(event),
+                        event.start + m_analysis.clocks.offset[r] - m_begin});
+                }
     }
 
     void matchComputeOf(std::size_t r, const std::vector<PlannedStep> &planned)
@@ -390,6 +412,7 @@ private:
             for (std::size_t r = 0; r < m_trace.ranks.size(); ++r)
                 if (const Window window = windowOf(r); window.end - window.begin > 0)
                     end = std::max(end, window.end - window.begin);
+        m_made.begin = m_made.isExact ? 0 : m_begin;
         m_made.measured = timelineOfSpans(m_plan, m_made.spans, Nanoseconds{end});
         correctExposed(m_made.measured);
         for (auto &[kind, count] : m_counts)

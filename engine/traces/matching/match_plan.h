@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 namespace planloom {
@@ -23,10 +24,22 @@ struct MatchCount {
     friend bool operator==(const MatchCount &, const MatchCount &) = default;
 };
 
+/// What one side has and the other has not.
+struct UnmatchedSpan {
+    std::int32_t device = 0;
+    bool isPlanned = false; ///< The plan has it; else the trace.
+    std::string what{}; ///< As `spanWords`; of the trace, what its event says.
+    std::int64_t start = 0; ///< Of the trace: nanoseconds from the start of the step.
+    friend bool operator==(const UnmatchedSpan &, const UnmatchedSpan &) = default;
+};
+constexpr std::size_t kMostUnmatched = 10'000; ///< That are listed; `MatchCount` counts them all.
+
 /// One step of a trace as the plan's own instructions.
 struct MatchedTrace {
     std::vector<std::vector<LiveSpan>> spans{}; ///< By device, which is the rank; in order of time.
     Timeline measured{}; ///< The same. Of devices whose rank has no trace it has no spans.
+    std::vector<UnmatchedSpan> unmatched{}; ///< By device; of a run's log, which says what ran, all kinds.
+    std::int64_t begin = 0; ///< Where the step begins on the trace's common clock, nanoseconds.
     std::vector<MatchCount> counts{}; ///< By kind, in the order of `InstructionKind`.
     bool isExact = false; ///< The trace names the instructions itself (a run's log).
     std::optional<std::uint32_t> step{}; ///< Number of the step that was taken; nothing: the whole trace.

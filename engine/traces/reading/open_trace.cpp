@@ -29,6 +29,7 @@ namespace {
 
 constexpr std::size_t kMostFiles = 4096;
 constexpr std::uintmax_t kMostCache = std::uintmax_t{4} << 30; ///< Bytes of all indices.
+constexpr std::uint64_t kBeginning = 4096; ///< Bytes that tell what a file is.
 constexpr std::int64_t kSampleRows = 4096; ///< Of a database's table.
 /// Counts up whenever readers make something else of the same file.
 constexpr int kReaderVersion = 1;
@@ -55,7 +56,7 @@ fs::path indexPath(const fs::path &cache, const std::string &key)
 
 std::string beginningOf(const ByteSource &source)
 {
-    std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(source.size(), 64)), '\0');
+    std::string bytes(static_cast<std::size_t>(std::min<std::uint64_t>(source.size(), kBeginning)), '\0');
     if (!source.read(0, std::as_writable_bytes(std::span(bytes))))
         bytes.clear();
     return bytes;
@@ -75,7 +76,7 @@ Result<std::vector<RankTrace>> readTraceFile(const fs::path &path, Depth depth, 
     }
     TraceBytes bytes(std::move(source), path.string());
     if (isRunLog(beginning))
-        return readRunLog(bytes, path.string(), stop);
+        return readRunLog(bytes, path.string(), stop, depth == Depth::Sample);
     TRY(RankTrace rank,
         depth == Depth::Sample ? sampleKineto(bytes, path.string(), stop)
                                : readKineto(bytes, path.string(), stop));

@@ -38,6 +38,15 @@ struct NewestSpans {
     }
 };
 
+/// Whether a line of JSON has a key, which is a name that a colon follows.
+bool hasKey(std::string_view line, std::string_view key)
+{
+    for (std::size_t at = line.find(key); at != std::string_view::npos; at = line.find(key, at + 1))
+        if (trimmed(line.substr(at + key.size())).starts_with(':'))
+            return true;
+    return false;
+}
+
 RankTrace traceOf(std::size_t device, std::size_t world, const std::string &where,
     const std::vector<std::pair<LiveSpan, std::uint64_t>> &spans)
 {
@@ -66,19 +75,18 @@ RankTrace traceOf(std::size_t device, std::size_t world, const std::string &wher
 bool isRunLog(std::string_view beginning)
 {
     beginning = trimmed(beginning);
-    if (!beginning.starts_with('{'))
-        return false;
-    beginning = trimmed(beginning.substr(1));
-    return beginning.starts_with("\"v\"") || beginning.starts_with("\"t\"");
+    const std::string_view line = beginning.substr(0, beginning.find('\n'));
+    return line.starts_with('{') && hasKey(line, "\"v\"") && hasKey(line, "\"t\"");
 }
 
 Result<std::vector<RankTrace>> readRunLog(
-    TraceBytes &bytes, const std::string &where, const std::stop_token &stop)
+    TraceBytes &bytes, const std::string &where, const std::stop_token &stop, bool isSample)
 {
     NewestSpans newest;
     std::string rest;
     std::vector<char> block(kLogBlock);
     std::uint64_t line = 0;
+    int spanLines = 0;
     std::optional<TraceRemark> remark;
     const auto take = [&](std::string_view text) {
         ++line;
@@ -90,6 +98,7 @@ Result<std::vector<RankTrace>> readRunLog(
             && text.find("\"spans\"") == std::string_view::npos)
             return;
         const RunEvent event = isObject ? readRunEvent(text) : RunEvent{};
+        spanLines += event.spans.empty() ? 0 : 1;
         if (!event.type.empty())
             newest.take(event, line);
         else if (remark)
@@ -97,14 +106,17 @@ Result<std::vector<RankTrace>> readRunLog(
         else
             remark = TraceRemark{where + ":line:" + std::to_string(line), "a line is no event of a run"};
     };
-    for (;;) {
+    bool isWhole = false;
+    while (!isSample || spanLines < kSampleLines) {
         if (stop.stop_requested())
             return cancelled();
         const auto count = bytes.read(block);
         if (!count)
             return count.error();
-        if (*count == 0)
+        if (*count == 0) {
+            isWhole = true;
             break;
+        }
         std::string_view fresh(block.data(), *count);
         for (std::size_t end = fresh.find('\n'); end != std::string_view::npos; end = fresh.find('\n')) {
             rest += fresh.substr(0, end);
@@ -117,10 +129,13 @@ Result<std::vector<RankTrace>> readRunLog(
             return Error{ErrorCode::ResourceLimit, "a line has more than 256 MiB", {},
                 where + ":line:" + std::to_string(line + 1)};
     }
-    take(rest);
+    if (isWhole)
+        take(rest);
     std::vector<RankTrace> ranks;
     for (const auto &[device, spans] : newest.devices)
         ranks.push_back(traceOf(device, newest.devices.size(), where, spans));
+    for (RankTrace &rank : ranks)
+        rank.isSample = !isWhole;
     if (ranks.empty()
         || std::all_of(ranks.begin(), ranks.end(), [](const RankTrace &rank) { return rank.events.empty(); }))
         return Error{ErrorCode::InvalidInput, "the log of a run has no spans of instructions",

@@ -1,4 +1,6 @@
+#include <QtCore/QDir>
 #include <QtCore/QObject>
+#include <QtGui/QAction>
 #include <QtGui/QWheelEvent>
 #include <QtTest/QAbstractItemModelTester>
 #include <QtTest/QSignalSpy>
@@ -8,11 +10,19 @@
 #include <QtWidgets/QTableView>
 
 #include "engine/base/files.h"
+#include "engine/hardware/cluster_json.h"
+#include "engine/lowering/program/expand_units.h"
+#include "engine/runtime/processes/event_json.h"
+#include "engine/simulate/simulate.h"
 #include "tests/qt_test.h"
 #include "tests/temporary_folder.h"
 #include "widgets/trace/trace_models.h"
 #include "widgets/trace/trace_panel.h"
 #include "widgets/trace/trace_view.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
 
 using namespace planloom;
 
@@ -57,6 +67,41 @@ struct Stage {
         QTRY_VERIFY_WITH_TIMEOUT(panel.document() && !panel.document()->isSample && panel.isSettled(), kLong);
     }
     QTableView *table(int index) const { return qobject_cast<QTableView *>(panel.tables()->widget(index)); }
+};
+
+/// The log of a run that took three times as long as predicted.
+struct MeasuredStage : Stage {
+    std::size_t drops = 0; ///< Spans that the log has not,
+    bool adds = false; ///< and one that the plan has not.
+
+    void open()
+    {
+        workspace.openWith({"zoo:mlp?layers=2&hidden=256&batch=64", {}, {}}, "cpu", 2, "data-parallel");
+        QTRY_VERIFY_WITH_TIMEOUT(
+            workspace.latest() && workspace.latest()->verdict && !workspace.isPlanning(), kLong);
+        const PlanUpdateSnapshot good = workspace.lastGood();
+        const ExecutionPlan plan = expandUnits(*good->execution);
+        const auto predicted = simulate(plan, good->cluster);
+        QVERIFY(predicted);
+        std::string text = event("hello").dump() + "\n";
+        for (std::size_t d = 0; d < plan.devices.size(); ++d) {
+            std::vector<LiveSpan> spans;
+            for (std::size_t row = predicted->deviceBegin[d] + (d == 0 ? drops : 0);
+                 row < predicted->deviceBegin[d + 1]; ++row)
+                spans.push_back({2, predicted->spans.segment[row], predicted->spans.instruction[row],
+                    predicted->spans.microBatch[row], 3 * predicted->spans.start[row],
+                    3 * predicted->spans.duration[row]});
+            if (adds && d == 0)
+                spans.push_back({2, 99, 0, 0, 0, 10});
+            text += liveEvent(static_cast<std::int32_t>(d), spans).dump() + "\n";
+        }
+        QVERIFY(QDir().mkpath(QString::fromStdString(folder.at("run"))));
+        QVERIFY(writeFile(folder.at("run/log.jsonl"), text).has_value());
+        panel.open({QString::fromStdString(folder.at("run"))});
+        QTRY_VERIFY_WITH_TIMEOUT(
+            panel.document() && !panel.document()->isSample && panel.isSettled() && panel.match() != nullptr,
+            kLong);
+    }
 };
 
 void ctrlWheel(TraceView *view, QPoint at, int delta)
@@ -174,6 +219,81 @@ private Q_SLOTS:
         QAbstractItemModel *against = stage.table(2)->model();
         QVERIFY(against->rowCount() > 2);
         QCOMPARE(against->index(0, 0).data().toString(), QStringLiteral("step"));
+    }
+
+    void aMeasuredRunLiesOverThePredictionRankByRank()
+    {
+        MeasuredStage stage;
+        stage.open();
+        const TraceMatchSnapshot match = stage.panel.match();
+        QVERIFY(match->matched.isExact);
+        QVERIFY2(stage.panel.text().contains(QStringLiteral("every span matched")),
+            qPrintable(stage.panel.text()));
+        QCOMPARE(match->predicted.size(), std::size_t{2});
+        std::size_t predicted = 0;
+        for (const RankTrace &rank : match->predicted)
+            predicted += rank.events.size();
+        QCOMPARE(predicted, stage.panel.document()->trace.eventCount());
+        // What ran is named, with what was predicted for it.
+        const RankTrace &rank = stage.panel.document()->trace.ranks[0];
+        std::uint32_t longest = 0;
+        for (std::uint32_t i = 0; i < rank.events.size(); ++i)
+            if (rank.events[i].duration > rank.events[longest].duration)
+                longest = i;
+        const QString said = stage.panel.view()->textOf(TracePlace{0, longest});
+        QVERIFY2(said.contains(QStringLiteral("kernel of layers.")), qPrintable(said));
+        QVERIFY2(said.contains(QStringLiteral("measured is 300% of it")), qPrintable(said));
+        // Below each rank stands what was predicted: it is seen, and cannot be chosen.
+        TraceView *view = stage.panel.view();
+        bool isChosen = false;
+        for (int y = 0; y < view->viewport()->height(); y += 4)
+            for (int x = view->viewport()->width() / 3; x < view->viewport()->width(); x += 4)
+                isChosen = isChosen || view->placeAt({x, y}).has_value();
+        QVERIFY(isChosen);
+    }
+
+    void whatOnlyOneSideHasIsListed()
+    {
+        MeasuredStage stage;
+        stage.drops = 2;
+        stage.adds = true;
+        stage.open();
+        QVERIFY2(stage.panel.text().contains(QStringLiteral("2 only in the plan, 1 only in the run")),
+            qPrintable(stage.panel.text()));
+        QAbstractItemModel *against = stage.table(2)->model();
+        int plan = 0;
+        int run = 0;
+        for (int row = 0; row < against->rowCount(); ++row) {
+            const QString what = against->index(row, 0).data().toString();
+            plan += what.startsWith(QStringLiteral("only in the plan: ")) ? 1 : 0;
+            run += what.startsWith(QStringLiteral("only in the run: segment 99")) ? 1 : 0;
+        }
+        QCOMPARE(plan, 2);
+        QCOMPARE(run, 1);
+    }
+
+    void calibratedFromItThePredictionFollows()
+    {
+        MeasuredStage stage;
+        stage.open();
+        auto *calibrate = stage.panel.findChild<QAction *>(QStringLiteral("trace.calibrate"));
+        QVERIFY(calibrate->isEnabled());
+        Cluster made;
+        connect(&stage.panel, &TracePanel::calibrated, this,
+            [&made](const Cluster &cluster, const QString &) { made = cluster; });
+        calibrate->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(stage.panel.isSettled() && !made.name.empty(), kLong);
+        QCOMPARE(made.name, std::string("cpu-measured"));
+        QAbstractItemModel *errors = stage.table(3)->model();
+        QVERIFY(errors->rowCount() > 2);
+        const auto step = errors->index(errors->rowCount() - 1, 0).data().toString();
+        QVERIFY2(step.startsWith(QStringLiteral("a step, ")), qPrintable(step));
+        stage.workspace.setCluster(made.name, toJson(made));
+        QTRY_VERIFY_WITH_TIMEOUT(stage.workspace.latest()->cluster.name == made.name
+                && stage.panel.isSettled() && stage.panel.match() && stage.panel.match()->predictedSeconds > 0
+                && std::abs(stage.panel.match()->predictedSeconds / stage.panel.match()->measuredSeconds - 1)
+                    < 0.1,
+            kLong);
     }
 };
 

@@ -30,7 +30,7 @@ found = {"python": "%d.%d.%d" % sys.version_info[:3]}
 try:
     import torch
     import torch.distributed as dist
-    found.update(torch=str(torch.__version__), distributed=dist.is_available(), gpus=torch.cuda.device_count())
+    found.update(torch=str(torch.__version__), distributed=dist.is_available(), gpus=torch.cuda.device_count(), cuda=str(torch.version.cuda or torch.version.hip or ""))
     if dist.is_available():
         found.update(gloo=dist.is_gloo_available() if hasattr(dist, "is_gloo_available") else True, nccl=dist.is_nccl_available())
     if not torch.cuda.is_available():
@@ -53,13 +53,14 @@ Error noPython(const std::string &python, const std::string &why)
         "name another one with --python, such as VENV/bin/python", python};
 }
 
-/// All that arrives until the end, or the time is over. @return false if it is
-bool readUntilEnd(ChildProcess &child, std::string &output, std::string &errors, double seconds)
+/// All that arrives until the end, or the time is over. @return false if it is, or was stopped
+bool readUntilEnd(ChildProcess &child, std::string &output, std::string &errors, double seconds,
+    const std::stop_token &stop)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     std::array<pollfd, 2> waits{pollfd{child.output(), POLLIN, 0}, pollfd{child.errors(), POLLIN, 0}};
     while (waits[0].fd >= 0 || waits[1].fd >= 0) {
-        if (std::chrono::steady_clock::now() >= end)
+        if (stop.stop_requested() || std::chrono::steady_clock::now() >= end)
             return false;
         ::poll(waits.data(), waits.size(), 200);
         for (std::size_t i = 0; i < waits.size(); ++i) {
@@ -123,13 +124,15 @@ Result<TorchProbe> torchProbeIn(std::string_view text, const std::string &python
         probe.nccl = found.value("nccl", false);
         probe.gpus = found.value("gpus", 0);
         probe.whyNoGpus = found.value("no_gpus", std::string{});
+        probe.cuda = found.value("cuda", std::string{});
+        probe.said = text.substr(mark);
         return probe;
     } catch (const json::exception &failure) {
         return noPython(python, failure.what());
     }
 }
 
-Result<TorchProbe> probeTorch(const std::string &python, double seconds)
+Result<TorchProbe> probeTorch(const std::string &python, double seconds, const std::stop_token &stop)
 {
     auto child = ChildProcess::start({python, "-c", kProbe});
     if (!child)
@@ -137,8 +140,10 @@ Result<TorchProbe> probeTorch(const std::string &python, double seconds)
             "name a Python that has PyTorch with --python, such as VENV/bin/python", python};
     std::string output;
     std::string errors;
-    if (!readUntilEnd(*child, output, errors, seconds))
-        return noPython(python, "nothing came within " + std::to_string(static_cast<int>(seconds)) + " s");
+    if (!readUntilEnd(*child, output, errors, seconds, stop))
+        return stop.stop_requested()
+            ? cancelled()
+            : noPython(python, "nothing came within " + std::to_string(static_cast<int>(seconds)) + " s");
     return torchProbeIn(output.empty() ? errors : output, python);
 }
 

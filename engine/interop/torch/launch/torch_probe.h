@@ -3,6 +3,7 @@
 #include "engine/base/result.h"
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,8 @@ struct TorchProbe {
     bool nccl = false; ///< On GPUs.
     std::int32_t gpus = 0;
     std::string whyNoGpus{}; ///< Where there are none.
+    std::string cuda{}; ///< Version that torch was built for; empty without it.
+    std::string said{}; ///< What it printed: for `torchProbeIn` of another process.
     friend bool operator==(const TorchProbe &, const TorchProbe &) = default;
 };
 
@@ -26,8 +29,9 @@ struct TorchProbe {
 std::string pythonOnPath();
 
 /// Asks an interpreter, which imports torch: takes seconds. @return NotFound for what cannot be started;
-/// InvalidInput for what is no Python, or does not answer within `seconds`
-Result<TorchProbe> probeTorch(const std::string &python, double seconds = 120);
+/// InvalidInput for what is no Python, or does not answer within `seconds`; Cancelled
+Result<TorchProbe> probeTorch(
+    const std::string &python, double seconds = 120, const std::stop_token &stop = {});
 /// What the probe's program printed. @return InvalidInput
 Result<TorchProbe> torchProbeIn(std::string_view text, const std::string &python);
 

@@ -378,6 +378,48 @@ SuperviseOutcome toldIn(const Json &done)
     return outcome;
 }
 
+Result<SuperviseOutcome> ranOnTorch(const RunRequest &request, const TorchRunOptions &options,
+    const EventSink &sink, const SignalReader &signals, const std::stop_token &stop)
+{
+    TRY_VOID(requireTorchRun(request));
+    TRY(const bool weights, hasWeights(request));
+    TRY(const auto made,
+        exportTorch(request.plan,
+            {.weights = weights && request.options.training.resume.empty(),
+                .reference = request.reference.get()}));
+    TRY(const auto place, torchPlaceOf(options.probe, made.world));
+    TRY(const auto scratch, ScratchFolder::make());
+    TRY_VOID(writeTorchFolder(made, scratch / "plan"));
+    TRY(auto child,
+        ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world),
+            {place.onGpus ? "PLANLOOM_DEVICE=cuda" : "PLANLOOM_DEVICE=cpu"}));
+    TorchRun run(std::move(child), sink, signals);
+    if (!place.onGpus) {
+        Json warning = event("warn");
+        warning["text"] = "runs on CPUs: " + place.whyNot;
+        run.send(warning);
+    }
+    auto done = run.run(stop);
+    if (!done)
+        return std::move(done).error();
+    SuperviseOutcome outcome = toldIn(*done);
+    if (request.options.keepGradients) {
+        TRY(const auto got, outcomeIn(scratch / "dump.safetensors", outcome));
+        if (!request.outcomeFolder.empty())
+            TRY_VOID(writeDump(request.outcomeFolder, got));
+        if (request.reference) {
+            TRY(outcome.check, compared(request, got, stop));
+            if (!outcome.check->ok) {
+                outcome.check->inDouble = apartInDouble(request, options.probe.python, scratch, stop);
+                outcome.check->ok = outcome.check->inDouble && *outcome.check->inDouble <= kSameInDouble;
+            }
+            run.send(checkEvent(*outcome.check));
+        }
+    }
+    run.send(*done);
+    return outcome;
+}
+
 } // namespace
 
 Result<void> requireTorchRun(const RunRequest &request)
@@ -401,44 +443,9 @@ Result<SuperviseOutcome> runOnTorch(
     const RunRequest &request, const TorchRunOptions &options, const EventSink &sink, std::stop_token stop)
 {
     const SignalReader signals(options.signals);
-    TRY_VOID(requireTorchRun(request));
-    TRY(const bool weights, hasWeights(request));
-    TRY(const auto made,
-        exportTorch(request.plan,
-            {.weights = weights && request.options.training.resume.empty(),
-                .reference = request.reference.get()}));
-    TRY(const auto place, torchPlaceOf(options.probe, made.world));
-    TRY(const auto scratch, ScratchFolder::make());
-    TRY_VOID(writeTorchFolder(made, scratch / "plan"));
-    TRY(auto child,
-        ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world),
-            {place.onGpus ? "PLANLOOM_DEVICE=cuda" : "PLANLOOM_DEVICE=cpu"}));
-    TorchRun run(std::move(child), sink, signals);
-    if (!place.onGpus) {
-        Json warning = event("warn");
-        warning["text"] = "runs on CPUs: " + place.whyNot;
-        run.send(warning);
-    }
-    auto done = run.run(stop);
-    if (!done) {
-        run.send(errorEvent(done.error()));
-        return std::move(done).error();
-    }
-    SuperviseOutcome outcome = toldIn(*done);
-    if (request.options.keepGradients) {
-        TRY(const auto got, outcomeIn(scratch / "dump.safetensors", outcome));
-        if (!request.outcomeFolder.empty())
-            TRY_VOID(writeDump(request.outcomeFolder, got));
-        if (request.reference) {
-            TRY(outcome.check, compared(request, got, stop));
-            if (!outcome.check->ok) {
-                outcome.check->inDouble = apartInDouble(request, options.probe.python, scratch, stop);
-                outcome.check->ok = outcome.check->inDouble && *outcome.check->inDouble <= kSameInDouble;
-            }
-            run.send(checkEvent(*outcome.check));
-        }
-    }
-    run.send(*done);
+    auto outcome = ranOnTorch(request, options, sink, signals, stop);
+    if (!outcome)
+        sink(errorEvent(outcome.error()).dump(-1, ' ', false, Json::error_handler_t::replace));
     return outcome;
 }
 
