@@ -15,37 +15,27 @@ sys.path.insert(0, FOLDER)
 import torch  # noqa: E402
 
 from runtime import checkpoints  # noqa: E402
-from runtime.buffers import LiveBytes  # noqa: E402
 from runtime.data import Beginnings, Drawn  # noqa: E402
 from runtime.groups import Processes  # noqa: E402
-from runtime.queues import wait  # noqa: E402
 from runtime.local import on_threads  # noqa: E402
+from runtime.memory import peak_of_step  # noqa: E402
 from runtime.step import Run, read_plan  # noqa: E402
 
 
-def outcome(folder, plan, processes, steps, seed, memory=False):
-    """Loss, gradients and weights after some steps, and the bytes that lived at once in the last one."""
-    sys.path.insert(0, folder)
+def started(folder, plan, processes, seed):
     constants = os.path.join(folder, "constants.safetensors")
-    run = Run(folder, processes, Beginnings(plan, constants if os.path.exists(constants) else None, None, seed),
-              Drawn(plan, seed), seed)
+    sys.path.insert(0, folder)
+    run = Run(folder, processes, Beginnings(plan, constants if os.path.exists(constants) else None, None, seed), Drawn(plan, seed), seed)
     sys.path.remove(folder)
-    peak = None
+    return run
+
+
+def outcome(run, steps):
+    """Loss, gradients and weights after some steps."""
     for number in range(steps):
         run.gradients = [] if number + 1 == steps else None
-        if memory and number + 1 == steps:
-            kept = run.gradients
-            run.gradients = None  # copies of them would count
-            with LiveBytes() as live:
-                for value in vars(run.weights).values():
-                    for tensor in getattr(value, "kept", [value]):
-                        live.note(wait(tensor))
-                loss = run.step()
-            peak = live.peak
-            run.gradients = kept
-        else:
-            loss = run.step()
-    return loss, run.whole(run.gradients), run.whole(checkpoints.pieces(run, ("weight",))), peak
+        loss = run.step()
+    return loss, run.whole(run.gradients), run.whole(checkpoints.pieces(run, ("weight",)))
 
 
 def worst(ours, theirs):
@@ -87,23 +77,30 @@ def main():
     torch.set_num_threads(1)
     plan = read_plan(FOLDER)
     under_torchrun = int(os.environ.get("WORLD_SIZE", 1)) > 1
+
+    def work(processes):
+        run = started(FOLDER, plan, processes, chosen.seed)
+        made = outcome(run, chosen.steps)
+        run.gradients = None
+        processes.gather(None)  # threads go on only once the first one has put all together
+        return made, [] if chosen.double else processes.gather(peak_of_step(run))
+
+    rank = 0
     if under_torchrun or plan["world"] == 1:
         processes = Processes(plan)
-        made = outcome(FOLDER, plan, processes, chosen.steps, chosen.seed)
+        made, peaks = work(processes)
         rank = processes.rank
     else:
-        made = on_threads(plan, lambda thread: outcome(FOLDER, plan, thread, chosen.steps, chosen.seed))[0]
-        peaks = [] if chosen.double else [each[3] for each in on_threads(plan, lambda thread: outcome(FOLDER, plan, thread, 2, chosen.seed, True))]
-        for peak, planned in list(zip(peaks, plan["peak_bytes"]))[:8]:
-            print(f"bytes that live at once: {peak}, planned {planned} ({100 * (peak / max(planned, 1) - 1):+.1f}%)")
-        rank = 0
+        made, peaks = on_threads(plan, work)[0]
+    for peak, planned in peaks[:8] if rank == 0 else ():
+        print(f"bytes that live at once: {peak}, planned {planned} ({100 * (peak / max(planned, 1) - 1):+.1f}%)")
     reference = os.path.join(FOLDER, "reference")
     ok = True
     if rank == 0 and os.path.isdir(reference):
         for name in [name for name in sys.modules if name.startswith("programs")]:
             del sys.modules[name]
         single = read_plan(reference)
-        expected = on_threads(single, lambda thread: outcome(reference, single, thread, chosen.steps, chosen.seed))[0]
+        expected = on_threads(single, lambda thread: outcome(started(reference, single, thread, chosen.seed), chosen.steps))[0]
         loss = abs(made[0] - expected[0]) / max(abs(expected[0]), 1e-30)
         gradient, weight = worst(made[1], expected[1]), worst(made[2], expected[2])
         ok = max(loss, gradient[0], weight[0]) <= chosen.tolerance
