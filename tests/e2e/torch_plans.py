@@ -28,7 +28,7 @@ MODELS = {
     "llama": "zoo:llama?layers=4&hidden=32&heads=4&kv_heads=2&vocab=96&seq=16&batch=8",
     "t5": "zoo:t5?layers=2&hidden=32&heads=4&d_kv=8&ffn=64&vocab=96&src=16&tgt=16&batch=8",
     "moe": "zoo:moe?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&ffn=64",
-    "resnet": "zoo:resnet?depth=18&width=8&image=32&classes=10&batch=8",
+    "resnet": "zoo:resnet?depth=18&width=8&image=64&classes=10&batch=8",
     "unet3d": "zoo:unet3d?batch=2&levels=2&width=4&volume=16",
     "swin": "zoo:swin?batch=8&hidden=16&heads=2&image=32&layers=4&window=4&patch=2&classes=10",
     "evoformer": "zoo:evoformer?layers=1&batch=2&msa=16&pair=16&single=16&seqs=4&residues=8&heads=2&pair_heads=2&head_width=8&triangle=8",
@@ -209,7 +209,7 @@ def judge(chosen, job, answer, table):
         double = run([chosen.python, os.path.join(job["folder"], "check.py"), "--double", "--steps", str(chosen.steps)])
         print("    in double precision: " + (double.stdout.strip().splitlines() or ["?"])[-1], flush=True)
         outcome = "equal in double" if double.returncode == 0 else outcome
-    memory = max(answer["memory"], key=abs, default=0.0)
+    memory = max(answer.get("memory", []), key=abs, default=0.0)
     job["memory"] = memory
     table.append((job["words"], outcome, worst))
     print(f"{job['words']:70} {outcome}: loss {answer['loss']:.1g}, gradient {answer['grad'][0]:.1g} ({answer['grad'][1]}), "

@@ -25,26 +25,35 @@ def modules_of(folder):
     return importlib.import_module("train")
 
 
-def run_on(train, folder, plan, processes, job):
-    """What is compared, and of each rank the bytes that lived at once and those that are planned."""
+def started(folder, plan, processes, job):
     from runtime.data import Beginnings, Drawn
-    from runtime.memory import peak_of_step
     from runtime.step import Run
 
     constants = os.path.join(folder, "constants.safetensors")
     weights = os.path.join(folder, "weights.safetensors")
     beginnings = Beginnings(plan, constants if os.path.exists(constants) else None, weights if os.path.exists(weights) else None, job["seed"])
-    run = Run(folder, processes, beginnings, Drawn(plan, job["seed"]), job["seed"])
+    return Run(folder, processes, beginnings, Drawn(plan, job["seed"]), job["seed"])
+
+
+def run_on(train, folder, plan, processes, job):
+    """What is compared."""
+    run = started(folder, plan, processes, job)
     if job.get("compile"):
         from runtime.compiled import compile_blocks
         compile_blocks(run, job["compile"])
     for number in range(job["steps"]):
         run.gradients = [] if number + 1 == job["steps"] else None
         loss = run.step()
-    made = train.dump(run, loss)
-    run.gradients = None
-    processes.gather(None)  # threads go on only once the first one has put all together
-    return made, [] if job.get("compile") else processes.gather(peak_of_step(run))
+    return train.dump(run, loss)
+
+
+def live_bytes(folder, plan, job):
+    """Of each device: how much more lives at once in a step than is planned, of 1."""
+    from runtime.local import on_threads
+    from runtime.memory import peak_of_step
+
+    peaks = on_threads(plan, lambda thread: peak_of_step(started(folder, plan, thread, job)))
+    return [peak / max(planned, 1) - 1 for peak, planned in peaks]
 
 
 def differences(made, dump):
@@ -81,16 +90,17 @@ def one(job, threads):
     begin = time.time()
     rank = 0
     if threads:
-        made, peaks = on_threads(plan, lambda thread: run_on(train, folder, plan, thread, job))[0]
+        made = on_threads(plan, lambda thread: run_on(train, folder, plan, thread, job))[0]
     else:
         processes = Processes(plan, 120)
-        made, peaks = run_on(train, folder, plan, processes, job)
+        made = run_on(train, folder, plan, processes, job)
         rank = processes.rank
         for group, _ in processes.known.values():
             dist.destroy_process_group(group)
     if rank:
         return None
-    return {**differences(made, job["dump"]), "memory": [peak / max(planned, 1) - 1 for peak, planned in peaks], "seconds": time.time() - begin}
+    answer = {**differences(made, job["dump"]), "seconds": time.time() - begin}
+    return answer if job.get("compile") else {**answer, "memory": live_bytes(folder, plan, job)}
 
 
 def main():

@@ -106,7 +106,7 @@ class ThreadQueue:
     def reduce_scatter(self, x, group, dim, sizes=None, op="sum", into=None):
         def make(values, me):
             lengths = sizes or [values[0].shape[dim] // len(values)] * len(values)
-            return combined([value.split(list(lengths), dim)[me] for value in values], op).clone()
+            return combined([value.split(list(lengths), dim)[me] for value in values], op)
 
         return self._meet(group, x, make, into)
 

@@ -1,10 +1,12 @@
-"""The bytes that live at once, counted as values are made and deleted: what the plan's arena is held against."""
+"""The bytes that live at once on one of the plan's devices, counted as values are made and deleted: what its arena is held
+against. Of threads, whose communication is done at once, as the plan counts it: what is on its way is of no device."""
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .queues import wait
+from .step import QUEUES
 
 
 class LiveBytes(TorchDispatchMode):
@@ -18,10 +20,10 @@ class LiveBytes(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
-        for each in made if isinstance(made, (tuple, list)) else (made,):
-            if self.counts and isinstance(each, torch.Tensor):
-                self.note(each)
         if self.counts:
+            for each in made if isinstance(made, (tuple, list)) else (made,):
+                if isinstance(each, torch.Tensor):
+                    self.note(each)
             self.storages = {key: known for key, known in self.storages.items() if not known[0].expired()}
             self.peak = max(self.peak, sum(size for _, size in self.storages.values()))
         return made
@@ -31,24 +33,28 @@ class LiveBytes(TorchDispatchMode):
         if storage._cdata not in self.storages or self.storages[storage._cdata][0].expired():
             self.storages[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
 
+    def aside(self, function):
+        """The same function, of which only what it returns is counted."""
+
+        def called(*arguments, **options):
+            self.counts = False
+            made = function(*arguments, **options)
+            self.counts = True
+            if made is not None:
+                self.note(made)
+            return made
+
+        return called
+
 
 def peak_of_step(run):
-    """Runs a step. @return the most bytes that lived at once on this rank, and what the plan says"""
-    take = run.take
-
-    def taken(*which):
-        """What a batch is drawn or read with is none of the plan's."""
-        live.counts = False
-        values = take(*which)
-        live.counts = True
-        live.note(values)
-        return values
-
-    run.take = taken
-    with LiveBytes() as live:
+    """Runs a step. @return the most bytes that lived at once, and what the plan says"""
+    live = LiveBytes()
+    for owner, name in [(run, "take"), *((getattr(run, queue), name) for queue in QUEUES for name in ("send", "recv"))]:
+        setattr(owner, name, live.aside(getattr(owner, name)))
+    with live:
         for value in vars(run.weights).values():
             for tensor in getattr(value, "kept", [value]):
                 live.note(wait(tensor))
         run.step()
-    run.take = take
     return live.peak, run.plan["peak_bytes"][run.local]
