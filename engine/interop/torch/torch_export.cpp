@@ -360,8 +360,7 @@ Result<std::map<std::string, TensorData>> weightsOf(
 std::string summaryOf(const ExecutionPlan &plan, std::int32_t programs)
 {
     const std::int64_t world = static_cast<std::int64_t>(plan.devices.size()) * plan.units.count;
-    return std::to_string(world) + (world == 1 ? " process, " : " processes, ")
-        + counted(plan.stageCount, "stage") + ", " + counted(batchCuts(plan), "micro-batch") + ", "
+    return counted(world, "process") + ", " + counted(plan.stageCount, "stage") + ", " + counted(batchCuts(plan), "micro-batch") + ", "
         + counted(programs, "distinct program");
 }
 

@@ -131,11 +131,13 @@ class ThreadQueue:
         return self.thread.meetings.take((rank_of(self.thread.plan, self.thread.unit, peer), self.thread.rank, self.name, m.tag(tag)))
 
     def to_host(self, x, into=None):
+        return self.kept_on_host(self.to_device(x, into))
+
+    def to_device(self, x, into=None):
         return wait(x).clone() if into is None else into.copy_(wait(x))
 
-    to_device = to_host
-
     def kept_on_host(self, x):
+        x.on_host = True  # where it is counted
         return x
 
     def end_step(self):

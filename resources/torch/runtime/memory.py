@@ -30,6 +30,8 @@ class LiveBytes(TorchDispatchMode):
 
     def note(self, tensor):
         storage = tensor.untyped_storage()
+        if getattr(tensor, "on_host", False):
+            return
         if storage._cdata not in self.storages or self.storages[storage._cdata][0].expired():
             self.storages[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
 
@@ -50,7 +52,7 @@ class LiveBytes(TorchDispatchMode):
 def peak_of_step(run):
     """Runs a step. @return the most bytes that lived at once, and what the plan says"""
     live = LiveBytes()
-    for owner, name in [(run, "take"), *((getattr(run, queue), name) for queue in QUEUES for name in ("send", "recv"))]:
+    for owner, name in [(run, "take"), *((getattr(run, queue), name) for queue in QUEUES for name in ("_meet", "send", "recv", "to_host"))]:
         setattr(owner, name, live.aside(getattr(owner, name)))
     with live:
         for value in vars(run.weights).values():
