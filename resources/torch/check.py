@@ -15,6 +15,7 @@ sys.path.insert(0, FOLDER)
 
 import torch  # noqa: E402
 
+__import__("dataset")  # it may register operators
 from runtime import checkpoints  # noqa: E402
 from runtime.data import Beginnings, Drawn  # noqa: E402
 from runtime.groups import Processes  # noqa: E402
