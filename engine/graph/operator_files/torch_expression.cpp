@@ -10,16 +10,16 @@ namespace planloom {
 
 namespace {
 
-constexpr std::size_t kMostText = 4096;
-constexpr int kMostDepth = 64;
+constexpr std::size_t kMostTorchText = 4096;
+constexpr int kMostTorchDepth = 64;
 
-bool isNameCharacter(char c)
+bool isTorchNameCharacter(char c)
 {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
 /// Names of torch's that reach for files, code or memory, or are none.
-bool isBad(const std::string &name)
+bool isBadTorchName(const std::string &name)
 {
     static const std::set<std::string> kBad{"load", "save", "hub", "compile", "from_file", "import_ir_module", "numpy",
         "tofile", "storage", "untyped_storage", "data_ptr", "set_default_device"};
@@ -27,10 +27,10 @@ bool isBad(const std::string &name)
 }
 
 /// Reads an expression, and writes it again as it goes.
-class ExpressionReader
+class TorchExpressionReader
 {
 public:
-    ExpressionReader(std::string_view text, const std::function<std::string(const std::string &)> &name)
+    TorchExpressionReader(std::string_view text, const std::function<std::string(const std::string &)> &name)
         : m_text(text)
         , m_name(name)
     {
@@ -75,7 +75,7 @@ private:
     std::string takeName()
     {
         const std::size_t begin = m_at;
-        while (m_at < m_text.size() && isNameCharacter(m_text[m_at]))
+        while (m_at < m_text.size() && isTorchNameCharacter(m_text[m_at]))
             ++m_at;
         return std::string(m_text.substr(begin, m_at - begin));
     }
@@ -100,7 +100,7 @@ private:
 
     Result<void> readExpression()
     {
-        if (++m_depth > kMostDepth)
+        if (++m_depth > kMostTorchDepth)
             return refused("so much within one another");
         while (true) {
             while (take("-") || take("~") || take("+")) { }
@@ -131,7 +131,7 @@ private:
                 return expected("']'");
         } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
             readNumber();
-        } else if (isNameCharacter(c)) {
+        } else if (isTorchNameCharacter(c)) {
             TRY_VOID(readNamed());
         } else {
             return expected("a value");
@@ -145,7 +145,7 @@ private:
     {
         const std::size_t begin = m_at;
         while (m_at < m_text.size()
-            && (isNameCharacter(m_text[m_at]) || m_text[m_at] == '.'
+            && (isTorchNameCharacter(m_text[m_at]) || m_text[m_at] == '.'
                 || ((m_text[m_at] == '-' || m_text[m_at] == '+') && (m_text[m_at - 1] == 'e' || m_text[m_at - 1] == 'E'))))
             ++m_at;
         m_made += m_text.substr(begin, m_at - begin);
@@ -177,7 +177,7 @@ private:
         const bool isLibrary = path.size() == 4 && path[1] == "ops";
         const bool isFunction = path.size() == 2 || (path[0] == "torch" && (isRoom || isLibrary));
         for (std::size_t i = 1; i < path.size(); ++i)
-            if (isBad(path[i]))
+            if (isBadTorchName(path[i]))
                 return refused("'" + word + "'");
         if (!isFunction)
             return refused("'" + word + "'");
@@ -197,7 +197,7 @@ private:
         }
         ++m_at;
         const std::string method = takeName();
-        if (isBad(method) || method.ends_with('_')) // in place
+        if (isBadTorchName(method) || method.ends_with('_')) // in place
             return refused("'." + method + "'");
         m_made += "." + method;
         static const std::set<std::string> kValues{"T", "mT", "shape", "dtype", "device", "ndim"};
@@ -257,12 +257,12 @@ private:
 Result<std::string> torchExpression(
     std::string_view text, const std::function<std::string(const std::string &)> &name)
 {
-    if (text.size() > kMostText)
+    if (text.size() > kMostTorchText)
         return Error{ErrorCode::ResourceLimit,
             "the torch expression has " + std::to_string(text.size()) + " characters, more than the "
-                + std::to_string(kMostText) + " that are read",
+                + std::to_string(kMostTorchText) + " that are read",
             {}, {}};
-    return ExpressionReader(text, name).read();
+    return TorchExpressionReader(text, name).read();
 }
 
 } // namespace planloom
