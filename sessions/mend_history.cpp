@@ -1,7 +1,5 @@
 #include "sessions/mend_history.h"
 
-#include "engine/base/words.h"
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -114,6 +112,12 @@ private:
     std::size_t m_joints = 0;
 };
 
+/// "1 step", "2 steps".
+std::string counted(std::size_t count, const std::string &noun)
+{
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 } // namespace
 
 MendedHistory mendHistory(StoredHistory stored)
@@ -146,11 +150,11 @@ MendedHistory mendHistory(StoredHistory stored)
         steps.back().parent = newIds.at(step.parent); // kept before its children
     }
     if (lost > 0) {
-        mended.losses.push_back(counted(static_cast<std::int64_t>(lost), "step")
+        mended.losses.push_back(counted(lost, "step")
             + " of the history had to be left out, the first being \"" + firstLost + "\"");
     }
     if (mender.joints() > 0) {
-        mended.losses.push_back("what came before " + counted(static_cast<std::int64_t>(mender.joints()), "step")
+        mended.losses.push_back("what came before " + counted(mender.joints(), "step")
             + " is lost; there the history goes on from the state as a whole");
     }
 
@@ -170,7 +174,7 @@ MendedHistory mendHistory(StoredHistory stored)
     }
     if (moved > 0)
         mended.losses.push_back(
-            counted(static_cast<std::int64_t>(moved), "branch") + " ended at a step that is lost");
+            counted(moved, "branch") + (moved == 1 ? "" : "es") + " ended at a step that is lost");
     if (branches.empty()) {
         branches.push_back({0, "main", static_cast<StepId>(steps.size())});
         cover(branches.back().head);

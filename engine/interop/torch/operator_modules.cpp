@@ -31,7 +31,8 @@ struct Module {
 std::string leadingName(std::string_view text)
 {
     std::size_t end = 0;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+    while (
+        end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
     return std::string(text.substr(0, end));
 }

@@ -20,7 +20,6 @@ const OperatorWriters &operatorWriters()
         addRowTexts(writers);
         addMovementTexts(writers);
         addRecurrentTexts(writers);
-        addCustomTexts(writers);
         return writers;
     }();
     return kWriters;

@@ -101,8 +101,8 @@ std::pair<std::string, bool> joinedGradient(const OperatorSlots &slots, std::siz
     if (size <= 0)
         return {operandText(slots.dy()) + ".new_zeros(" + shape + ")", false};
     const auto narrowed = [&](const std::string &x, std::int64_t from) {
-        return callText(operandText(x) + ".narrow",
-            {std::to_string(d), rankNumber("part", from), std::to_string(size)});
+        return callText(
+            operandText(x) + ".narrow", {std::to_string(d), rankNumber("part", from), std::to_string(size)});
     };
     const std::string there = narrowed(slots.dy(), low - whole.begin);
     if (size == piece.shape[d])

@@ -1,4 +1,3 @@
-#include "engine/base/words.h"
 #include "engine/runtime/machine/probe.h"
 
 #include "engine/base/work_pool.h"
@@ -342,6 +341,9 @@ std::string whatItRunsOn(const Probe &probe, std::int32_t devices)
 {
     const auto usable = std::count_if(
         probe.gpus.begin(), probe.gpus.end(), [](const ProbedGpu &gpu) { return gpu.problem.empty(); });
+    const auto counted = [](std::int64_t count, const char *what) {
+        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
     const std::string emulated = counted(devices, "device") + (devices == 1 ? " is" : " are")
         + " emulated on " + counted(probe.cpu.cores, "core");
     if (usable > 0)

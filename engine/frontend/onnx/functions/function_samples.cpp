@@ -1,4 +1,3 @@
-#include "engine/base/words.h"
 #include "engine/frontend/onnx/functions/function_samples.h"
 
 #include "engine/frontend/onnx/import_onnx.h"
@@ -121,8 +120,8 @@ private:
 
     Result<void> checkOperator()
     {
-        const auto counted = [](std::size_t count, const char *noun) {
-            return planloom::counted(static_cast<std::int64_t>(count), noun);
+        const auto counted = [](std::size_t count, const char *what) {
+            return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
         };
         const OnnxGraph &graph = m_function->graph;
         if (graph.inputs.size() != m_definition.inputs.size()

@@ -120,7 +120,8 @@ Result<bool> writeBatches(
     if (streams) {
         TRY(data, StepData::open(options.training.data, request.plan.graph));
         const std::int64_t aStep = request.plan.batch.wholeBatches ? batchCuts(request.plan) : 1;
-        count = options.training.resume.empty() ? std::min(data->count(), options.steps * aStep) : data->count();
+        count =
+            options.training.resume.empty() ? std::min(data->count(), options.steps * aStep) : data->count();
     }
     for (std::int64_t i = 0; i < count; ++i) {
         NamedArrays batch;
@@ -130,13 +131,13 @@ Result<bool> writeBatches(
         batch.insert(same.begin(), same.end());
         const std::string number = std::to_string(i);
         const std::string zeros(number.size() < 12 ? 12 - number.size() : 0, '0');
-        TRY_VOID(writeSafetensors(folder / (zeros + number + ".safetensors"), batch));
+        TRY_VOID(writeTensors(folder / (zeros + number + ".safetensors"), batch));
     }
     return true;
 }
 
-std::vector<std::string> wordsOf(
-    const RunRequest &request, const std::string &python, const ScratchFolder &scratch, std::int32_t world, bool fed)
+std::vector<std::string> wordsOf(const RunRequest &request, const std::string &python,
+    const ScratchFolder &scratch, std::int32_t world, bool fed)
 {
     const RunOptions &options = request.options;
     const TrainingRun &training = options.training;
