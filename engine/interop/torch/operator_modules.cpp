@@ -37,6 +37,21 @@ std::string leadingName(std::string_view text)
     return std::string(text.substr(0, end));
 }
 
+/// Without what is said about it: descriptions in triple quotes, and comments.
+std::string codeOf(std::string_view text)
+{
+    std::string code;
+    for (std::size_t at = 0; at < text.size();) {
+        if (text.substr(at).starts_with("\"\"\""))
+            at = std::min(text.find("\"\"\"", at + 3), text.size() - 3) + 3;
+        else if (text[at] == '#')
+            at = std::min(text.find('\n', at), text.size());
+        else
+            code += text[at++];
+    }
+    return code;
+}
+
 /// Lines at the left begin something: a function, a value, or what is written about the next one.
 Module moduleIn(std::string_view text)
 {
@@ -81,9 +96,10 @@ void use(std::map<std::string, Module> &modules, const std::string &name)
             if (part.name != name || part.isUsed)
                 continue;
             part.isUsed = true;
+            const std::string code = codeOf(part.text);
             for (const auto &[otherPath, other] : modules)
                 for (const Part &each : other.parts)
-                    if (!each.isUsed && usesName(part.text, each.name))
+                    if (!each.isUsed && usesName(code, each.name))
                         use(modules, each.name);
         }
 }
@@ -115,10 +131,11 @@ std::string textOf(const Module &module)
         body += (isFunction || wasFunction ? "\n\n" : "\n") + part.text + "\n";
         wasFunction = isFunction;
     }
+    const std::string code = codeOf(body);
     std::string imports;
     bool apart = false;
     for (const std::string &line : module.imports) {
-        const std::string needed = line.empty() ? std::string{} : importNeeded(line, body);
+        const std::string needed = line.empty() ? std::string{} : importNeeded(line, code);
         apart = apart || line.empty();
         if (needed.empty())
             continue;
