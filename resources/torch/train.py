@@ -15,7 +15,8 @@ import torch  # noqa: E402
 import dataset as user  # noqa: E402
 from runtime import checkpoints, preflight, spans  # noqa: E402
 from runtime.compiled import compile_blocks  # noqa: E402
-from runtime.data import Beginnings, Drawn, Samples  # noqa: E402
+from runtime.data import Beginnings, Drawn, Samples, Stored  # noqa: E402
+from runtime.graphs import Graphs  # noqa: E402
 from runtime.groups import Processes, rank_of_environment  # noqa: E402
 from runtime.queues import Stalled  # noqa: E402
 from runtime.safetensors import write  # noqa: E402
@@ -32,6 +33,7 @@ def options():
     parser.add_argument("--data", choices=("dataset", "synthetic", "same"),
                         help="the Dataset of dataset.py, batches drawn anew for each step, or the same one in all of them "
                              "(default: dataset if there is one, else same)")
+    parser.add_argument("--batches", metavar="FOLDER", help="safetensors files of whole batches by the inputs' names, one for each step")
     parser.add_argument("--learning-rate", type=float, help="in place of the plan's")
     parser.add_argument("--rate-schedule", help="constant:warmup=10, cosine:warmup=10,total=100,floor=0.1")
     parser.add_argument("--checkpoint", metavar="FOLDER", help="write checkpoints (torch.distributed.checkpoint) there")
@@ -43,11 +45,12 @@ def options():
     parser.add_argument("--profile", metavar="FOLDER", help="trace the steps behind the first with torch.profiler, a file of each rank")
     parser.add_argument("--compile", nargs="?", const="inductor", metavar="BACKEND",
                         help="each block of the schedule under torch.compile (default: inductor)")
+    parser.add_argument("--cuda-graphs", action="store_true", help="capture what stands between updates of weights, and replay it")
     parser.add_argument("--dump", metavar="FILE", help="loss, gradients of the last step and weights behind it, as safetensors")
     parser.add_argument("--deadline", type=float, default=600.0, metavar="SECONDS", help="that any communication may take")
     chosen = parser.parse_args()
-    if chosen.compile and chosen.spans:
-        parser.error("--spans follows the lines of programs, which compiled ones have none of: --profile traces them")
+    if (chosen.compile or chosen.cuda_graphs) and chosen.spans:
+        parser.error("--spans follows the lines of programs, which compiled and captured ones have none of: --profile traces them")
     return chosen
 
 
@@ -89,6 +92,8 @@ def train(chosen, events):
     if chosen.data == "dataset" and samples is None:
         raise preflight.Refused("dataset.py has no Dataset yet: its function returns None")
     batches = Drawn(plan, seed, chosen.data == "synthetic") if samples is None else Samples(plan, samples)
+    if chosen.batches:
+        batches = Stored(plan, chosen.batches, Drawn(plan, seed, chosen.data == "synthetic"))
     constants = os.path.join(FOLDER, "constants.safetensors")
     weights = chosen.weights or (os.path.join(FOLDER, "weights.safetensors")
                                  if os.path.exists(os.path.join(FOLDER, "weights.safetensors")) else None)
@@ -103,6 +108,8 @@ def train(chosen, events):
     run.step_number = start
     if chosen.compile:
         compile_blocks(run, chosen.compile)
+    if chosen.cuda_graphs:
+        Graphs(run)
     processes.watch = Watch(lambda words: events.fail("cancelled", words), chosen.deadline)
     processes.watch.program = run.program.__file__
     events.open()

@@ -8,19 +8,23 @@
 #
 # Tables: every plan's step, forward and backward with an optimizer, beside the CPU's run of the unpartitioned model on the
 # same machine (within 1e-4 of it, 2e-2 in bf16, relative L2); plans of several devices beside those of one; GPT-2 beside
-# PyTorch, eager and compiled, where that is installed; predicted beside measured, before and after the plan's kernels were
-# measured by themselves. With compute-sanitizer on PATH the smallest plan runs under it; with --backend cuda in this
-# build, and two GPUs, one rank a GPU by NCCL. What did not run is named with the reason.
+# PyTorch, eager and compiled, where that is installed; plans as exported to PyTorch, beside both; predicted beside
+# measured, before and after the plan's kernels were measured by themselves. With compute-sanitizer on PATH the smallest
+# plan runs under it; with --backend cuda in this build, and two GPUs, one rank a GPU by NCCL. What did not run is named
+# with the reason.
 #
-# To try this script without a GPU: BACKEND=cpu SMALL=1 for `prepare`, and EXEC=path of a planloom-exec for `run`.
+# To try this script without a GPU: BACKEND=cpu SMALL=1 for `prepare`, and EXEC=path of a planloom-exec, and EXPORTED_ON=cpu, for
+# `run`. PYTHON names the Python that has PyTorch.
 set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
-usage() { sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 [[ $# -eq 2 ]] || usage
 folder=$2
 backend=${BACKEND:-cuda-emulated}
 cluster=${CLUSTER:-dgx-h100}
+python=${PYTHON:-python3}
+exported_on=${EXPORTED_ON:-cuda}
 limit=${LIMIT_SECONDS:-460} # of `run`, the build included
 
 gpt="zoo:gpt?layers=2&hidden=64&heads=4&seq=32&batch=8&vocab=128"
@@ -69,6 +73,8 @@ prepare() {
             --prepare "$folder/$name" 2>"$folder/$name.why"; then
             "$cli" simulate "$folder/$name/plan.json" --json | member step_seconds >"$folder/$name/predicted"
             echo "$name $kind $devices $precision $sizes" >>"$folder/plans"
+            "$cli" export "$folder/$name/plan.json" --format torch --out "$folder/$name/torch" >/dev/null 2>"$folder/$name.export" ||
+                echo "on_gpu.sh: $name is not exported to PyTorch: $(tail -1 "$folder/$name.export")"
             rm -f "$folder/$name.why"
         else
             echo "on_gpu.sh: $name was left out: $(tail -1 "$folder/$name.why")"
@@ -149,7 +155,7 @@ time_beside_pytorch() {
     printf '\nSteps of GPT-2, bf16 (fastest, ms):\n%-12s %12s %12s %12s %14s\n' model Planloom 'torch eager' compiled 'of compiled'
     local name kind devices precision sizes own eager compiled
     local has_torch=yes
-    python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null || has_torch=no
+    "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null || has_torch=no
     while read -r name kind devices precision sizes; do
         [[ $kind == timed ]] || continue
         if ! carry_out "$name"; then
@@ -161,7 +167,7 @@ time_beside_pytorch() {
         eager=-
         compiled=-
         if [[ $has_torch == yes && $(left) -gt 30 ]]; then
-            timeout "$(left)" python3 "$root/tests/bench/gpt2_in_pytorch.py" "$sizes" >"$folder/$name.torch" 2>&1
+            timeout "$(left)" "$python" "$root/tests/bench/gpt2_in_pytorch.py" "$sizes" >"$folder/$name.torch" 2>&1
             eager=$(awk '$1 == "eager" { print $2 }' "$folder/$name.torch")
             compiled=$(awk '$1 == "compiled" { print $2 }' "$folder/$name.torch")
         fi
@@ -169,6 +175,59 @@ time_beside_pytorch() {
             "$(awk -v a="${compiled:--}" -v b="$own" 'BEGIN { if (a + 0 > 0 && b > 0) printf "%.2fx", a / b; else print "-" }')"
     done <"$folder/plans"
     [[ $has_torch == yes ]] || echo "PyTorch with a GPU is not there: no figures of it"
+}
+
+# Runs an exported plan; leaves NAME.FORM.events as `carry_out` does.
+train_exported() { # name form devices options
+    local name=$1 form=$2 devices=$3 most
+    shift 3
+    most=$(left)
+    [[ $most -gt 10 ]] || { echo "no time was left" >"$folder/$name.$form.errors"; return 1; }
+    rm -f "$folder/$name.$form.log"
+    PLANLOOM_DEVICE=$exported_on timeout "$((most < 120 ? most : 120))" "$python" -m torch.distributed.run --standalone \
+        --nproc-per-node "$devices" "$folder/$name/torch/train.py" --steps 6 --random-weights 1 --log-file "$folder/$name.$form.log" "$@" \
+        >/dev/null 2>"$folder/$name.$form.errors" </dev/null
+    local ended=$?
+    tr -d ' ' <"$folder/$name.$form.log" >"$folder/$name.$form.events"
+    return $ended
+}
+
+# The large ones first, in every form; of the others, whether their losses are those of our run. A rank needs a GPU of its own.
+exported() {
+    printf '\nExported to PyTorch, beside our runner and PyTorch compiled (fastest, ms):\n%-16s %9s %3s %12s %10s %10s %10s %10s %10s\n' \
+        plan precision ok 'loss apart by' eager compiled graphs Planloom 'torch'
+    if ! "$python" -c "import torch; assert '$exported_on' == 'cpu' or torch.cuda.is_available()" 2>/dev/null; then
+        echo "PyTorch with a GPU is not there: nothing exported ran"
+        return
+    fi
+    local name kind devices precision sizes ok apart bound form most=1
+    [[ $exported_on == cpu ]] && most=8 || most=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+    while read -r name kind devices precision sizes; do
+        [[ $kind != nccl && $devices -le $most && -d $folder/$name/torch ]] || continue
+        ok=yes
+        train_exported "$name" eager "$devices" || ok=NO
+        if [[ $kind == timed ]]; then
+            train_exported "$name" compiled "$devices" --compile || ok=NO
+            [[ $exported_on == cpu ]] || train_exported "$name" graphs "$devices" --compile --cuda-graphs || ok=NO
+        fi
+        bound=1e-4
+        [[ $precision == fp32 ]] || bound=2e-2
+        apart=-
+        for form in eager compiled graphs; do
+            [[ -s $folder/$name.$form.events ]] || continue
+            apart=$(paste <(grep '"t":"done"' "$folder/$name.events" | list losses) \
+                <(grep '"t":"done"' "$folder/$name.$form.events" | list losses) | awk -v before="$apart" '
+                    NF == 2 { d = ($1 - $2) / $1; d = d < 0 ? -d : d; if (d > most) most = d; n++ }
+                    END { if (!n) print "none"; else printf "%.2e", (before + 0 > most ? before : most) }')
+        done
+        awk -v a="$apart" -v b="$bound" 'BEGIN { exit !(a ~ /e/ && a + 0 <= b) }' || ok=NO
+        [[ $ok == yes ]] || failed=1
+        printf '%-16s %9s %3s %12s %10s %10s %10s %10s %10s  %s\n' "$name" "$precision" "$ok" "$apart" \
+            "$(milliseconds "$(fastest "$name.eager")")" "$(milliseconds "$(fastest "$name.compiled" 2>/dev/null)")" \
+            "$(milliseconds "$(fastest "$name.graphs" 2>/dev/null)")" "$(milliseconds "$(fastest "$name")")" \
+            "$(awk '$1 == "compiled" { print $2 }' "$folder/$name.torch" 2>/dev/null)" \
+            "$([[ $ok == yes ]] || tail -1 "$folder/$name.eager.errors" | cut -c1-150)"
+    done < <(sort -k2,2r -s "$folder/plans")
 }
 
 # One device's plans alone: several devices of one GPU share what the prediction gives each. Calibrated: by kernels measured
@@ -242,6 +301,7 @@ run() {
     compare
     several_are_one
     time_beside_pytorch
+    exported
     predicted_beside_measured
     sanitize
     by_nccl

@@ -28,10 +28,10 @@ MODELS = {
     "llama": "zoo:llama?layers=4&hidden=32&heads=4&kv_heads=2&vocab=96&seq=16&batch=8",
     "t5": "zoo:t5?layers=2&hidden=32&heads=4&d_kv=8&ffn=64&vocab=96&src=16&tgt=16&batch=8",
     "moe": "zoo:moe?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&ffn=64",
-    "resnet": "zoo:resnet?depth=18&width=8&image=32&classes=10&batch=8",
-    "unet3d": "zoo:unet3d?batch=2&levels=2&width=4&volume=16",
+    "resnet": "zoo:resnet?depth=18&width=8&image=64&classes=10&batch=8",
+    "unet3d": "zoo:unet3d?batch=8&levels=2&width=4&volume=16",
     "swin": "zoo:swin?batch=8&hidden=16&heads=2&image=32&layers=4&window=4&patch=2&classes=10",
-    "evoformer": "zoo:evoformer?layers=1&batch=2&msa=16&pair=16&single=16&seqs=4&residues=8&heads=2&pair_heads=2&head_width=8&triangle=8",
+    "evoformer": "zoo:evoformer?layers=2&recycles=1&batch=8&msa=16&pair=16&single=16&seqs=4&residues=8&heads=2&pair_heads=2&head_width=8&triangle=8",
     "mlp": "zoo:mlp?batch=8&layers=3&hidden=16&input=12&classes=8",
     "gpt-dropout": "zoo:gpt?layers=2&hidden=32&heads=4&vocab=96&seq=16&batch=8&dropout=0.1",
 }
@@ -43,13 +43,15 @@ PLANS = [
     (4, "zero1", []), (4, "zero2", []), (4, "zero3", []), (2, "zero3", ["--micro-batches", "2"]),
     (2, "tensor-parallel", []), (4, "tensor-parallel", []),
     (2, "sequence-parallel", []), (4, "sequence-parallel", []),
-    (2, "context-parallel", []), (4, "context-parallel", []),
+    (2, "context-parallel", []), (4, "context-parallel", []), (4, "context-parallel:ring=0", []), (4, "context-parallel:zigzag=1", []),
+    (4, "context-parallel:cp=2,ulysses=2", []), (2, "context-parallel:cp=1,ulysses=2", []), (2, "expert-parallel", []),
     (4, "expert-parallel", []), (2, "spatial", []), (4, "axial", []), (4, "conv-dense", []),
     (2, "pipeline", ["--micro-batches", "4"]), (4, "gpipe", ["--micro-batches", "4"]),
     (4, "1f1b", ["--micro-batches", "4"]), (2, "interlaced", ["--micro-batches", "4"]),
     (4, "3f1b", ["--micro-batches", "4"]), (4, "bidirectional", ["--micro-batches", "4"]),
     (2, "terapipe", ["--micro-batches", "2"]), (4, "coshard", []),
     (8, "3d:dp=2,tp=2,pp=2", ["--micro-batches", "4"]), (4, "3d:dp=2,tp=2,pp=1", []), (4, "alpa", []),
+    (4, "autodist", []), (4, "bidirectional", ["--micro-batches", "4", "--schedule", "dualpipe"]),
     (2, "1f1b", ["--micro-batches", "4", "--schedule", "zb-h1"]),
     (2, "1f1b", ["--micro-batches", "4", "--schedule", "zb-v"]),
     (2, "1f1b", ["--micro-batches", "4", "--schedule", "interleaved"]),
@@ -146,7 +148,7 @@ def main():
                 print(f"{words:70} {problem}: {why}", flush=True)
                 continue
             jobs.append({"words": words, "devices": devices, "folder": os.path.join(folder, "torch"), "steps": chosen.steps,
-                         "seed": 7, "compile": chosen.compile, "out": os.path.join(folder, "torch.safetensors"), "dump": os.path.join(folder, "dump")})
+                         "seed": 7, "compile": chosen.compile, "dump": os.path.join(folder, "dump")})
     here = os.path.dirname(os.path.abspath(__file__))
     groups = sorted({job["devices"] for job in jobs}) if chosen.torchrun else [None]
     for processes in groups:
@@ -187,6 +189,9 @@ def main():
         print(f"{model:16} " + ", ".join(f"{sum(each == outcome for each, _ in own)} {outcome}" for outcome in sorted({each for each, _ in own}))
               + (f"; worst {max(errors):.1e}" if errors else ""))
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    apart = [job for job in jobs if abs(job.get("memory", 0.0)) > 0.05]
+    print(f"{len(apart)} plans whose live bytes are more than 5% from what is planned"
+          + (f", at most {100 * max((job['memory'] for job in apart), key=abs):+.1f}%" if apart else ""))
     if not chosen.keep:
         shutil.rmtree(work)
     sys.exit(1 if counts.get("DIFFERENT", 0) + counts.get("broke", 0) else 0)
@@ -200,52 +205,17 @@ def judge(chosen, job, answer, table):
             with open(os.path.join(os.path.dirname(job["folder"]), "trace"), "w") as file:
                 file.write(answer["trace"])
         return
-    compared = run([chosen.python, "-c", COMPARE, job["folder"], job["out"], job["dump"]])
-    if compared.returncode != 0:
-        table.append((job["words"], "broke", compared.stderr[-300:]))
-        print(f"{job['words']:70} broke: {compared.stderr[-300:]}", flush=True)
-        return
-    found = json.loads(compared.stdout)
-    worst = max(found["loss"], found["grad"][0], 0 if "--optimizer adamw" in job["words"] else found["weight"][0])
+    worst = max(answer["loss"], answer["grad"][0], 0 if "--optimizer adamw" in job["words"] else answer["weight"][0])
     outcome = "equal" if worst <= chosen.tolerance else "DIFFERENT"
     if outcome == "DIFFERENT":
         double = run([chosen.python, os.path.join(job["folder"], "check.py"), "--double", "--steps", str(chosen.steps)])
         print("    in double precision: " + (double.stdout.strip().splitlines() or ["?"])[-1], flush=True)
         outcome = "equal in double" if double.returncode == 0 else outcome
+    memory = max(answer.get("memory", []), key=abs, default=0.0)
+    job["memory"] = memory
     table.append((job["words"], outcome, worst))
-    print(f"{job['words']:70} {outcome}: loss {found['loss']:.1g}, gradient {found['grad'][0]:.1g} ({found['grad'][1]}), "
-          f"weight {found['weight'][0]:.1g} ({found['weight'][1]}), {answer['seconds']:.1f} s", flush=True)
-
-
-COMPARE = """
-import json, os, sys
-import numpy as np
-sys.path.insert(0, sys.argv[1])
-from runtime.safetensors import File
-file, dump = File(sys.argv[2]), sys.argv[3]
-expected = {}
-for root, _, names in os.walk(dump):
-    for name in names:
-        if name.endswith('.npy'):
-            path = os.path.join(root, name)
-            expected[os.path.relpath(path, dump)[:-4]] = np.load(path).astype(np.float64)
-found = {'grad': (0.0, ''), 'weight': (0.0, '')}
-largest = {kind: max([np.abs(v).max() for n, v in expected.items() if n.startswith(kind + '/') and v.size] or [0]) for kind in found}
-for name, value in expected.items():
-    kind = name.split('/')[0]
-    if kind not in found or not value.size:
-        continue
-    if name not in file:
-        found[kind] = (float('inf'), 'no ' + name)
-        continue
-    ours = file.whole(name).double().numpy()
-    error = np.abs(ours - value).max() / max(np.abs(value).max(), 1e-3 * largest[kind], 1e-30)
-    error = error if error == error else float('inf')
-    found[kind] = max(found[kind], (float(error), name))
-theirs = float(expected['loss'].reshape(-1)[-1])
-found['loss'] = abs(float(file.whole('loss')) - theirs) / max(abs(theirs), 1e-30)
-print(json.dumps(found))
-"""
+    print(f"{job['words']:70} {outcome}: loss {answer['loss']:.1g}, gradient {answer['grad'][0]:.1g} ({answer['grad'][1]}), "
+          f"weight {answer['weight'][0]:.1g} ({answer['weight'][1]}), memory {100 * memory:+.1f}%, {answer['seconds']:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ TorchText derivativeText(
     for (std::size_t k = 0; k < slots.forwardOutputs(); ++k)
         gradients.push_back(slots.dy(k));
     const std::string dy = gradients.size() == 1 ? gradients[0] : "(" + joinedBy(gradients) + ")";
-    if (inputs.size() == 1 && slots.forwardInputs() == 1)
+    if (inputs.size() == 1 && slots.forwardInputs() == 1 && gradients.size() == 1)
         return oneText(callText("ops.derivative", {"lambda a: " + function, dy, arguments[0]}));
     made.all = "ops.derivatives(lambda " + joinedBy(letters) + ": " + function + ", " + dy + ", ("
         + joinedBy(arguments) + ",), (" + joinedBy(flags) + ",))";

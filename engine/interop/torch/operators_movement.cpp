@@ -83,6 +83,33 @@ std::int64_t joinedExtent(const OperatorSlots &slots, std::size_t i, std::size_t
 }
 
 /// Pieces along one dimension: of each, what this device's part of the whole has of it.
+/// What a part has of the gradient of input i, which begins at `offset` of what was joined, and whether that
+/// is a view: the rest of it is zero, for others to add.
+std::pair<std::string, bool> joinedGradient(const OperatorSlots &slots, std::size_t i, std::int64_t offset)
+{
+    const auto d = static_cast<std::size_t>(slots.attributes().integer("axis"));
+    const Buffer &dy = slots.bufferY();
+    const Buffer &piece = slots.bufferX(i);
+    const auto &terms = slots.call().op->annotation.outputs[i].terms;
+    const planloom::Range whole{firstAlong(dy, d), firstAlong(dy, d) + dy.shape[d]};
+    const planloom::Range own =
+        terms[d].reach == WindowReach::Share ? whole : ownBox(slots.call(), 0).ranges[d];
+    const std::int64_t begin = offset + firstAlong(piece, d);
+    const std::int64_t low = std::max(begin, own.begin);
+    const std::int64_t size = std::min(begin + piece.shape[d], own.end) - low;
+    const std::string shape = pythonTuple(piece.shape);
+    if (size <= 0)
+        return {operandText(slots.dy()) + ".new_zeros(" + shape + ")", false};
+    const auto narrowed = [&](const std::string &x, std::int64_t from) {
+        return callText(
+            operandText(x) + ".narrow", {std::to_string(d), rankNumber("part", from), std::to_string(size)});
+    };
+    const std::string there = narrowed(slots.dy(), low - whole.begin);
+    if (size == piece.shape[d])
+        return {there, true};
+    return {"ops.placed(" + there + ", " + shape + ", lambda a: " + narrowed("a", low - begin) + ")", false};
+}
+
 Result<TorchText> concat(const OperatorSlots &slots)
 {
     const std::string axis = std::to_string(slots.attributes().integer("axis"));
@@ -103,10 +130,10 @@ Result<TorchText> concat(const OperatorSlots &slots)
         const std::int64_t begin = isThere ? offset + firstAlong(piece, d) : 0;
         const std::int64_t end = isThere ? begin + piece.shape[d] : 0;
         if (slots.isBackward()) {
-            if (slots.wants(i) && (begin < from || end > to))
-                return noText(slots, "this plan gives it less than what it joined");
-            gradients.each.push_back(slots.wants(i) ? narrowed(slots.dy(), begin - from, end - begin) : "");
-            gradients.viewOf.push_back(0);
+            const auto [text, isView] =
+                slots.wants(i) ? joinedGradient(slots, i, offset) : std::pair{std::string{}, false};
+            gradients.each.push_back(text);
+            gradients.viewOf.push_back(isView ? 0 : -1);
             continue;
         }
         const std::int64_t low = std::max(begin, from);

@@ -176,7 +176,9 @@ Result<void> ProgramWriter::optimizer(const Instruction &instruction)
         if (i == 1 || in < 0 || o >= instruction.outputs.size() || instruction.outputs[o] < 0)
             continue;
         if (instruction.outputs[o] != in) {
-            arguments.back() += ".clone()";
+            if (!isLeft(instruction, in))
+                arguments.back() += ".clone()";
+            memory(instruction.outputs[o]).own = true;
             outputs.push_back(instruction.outputs[o]);
         }
     }

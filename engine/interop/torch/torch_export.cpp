@@ -7,6 +7,7 @@
 #include "engine/interop/safetensors.h"
 #include "engine/interop/torch/buffer_names.h"
 #include "engine/interop/torch/embedded_runtime.h"
+#include "engine/interop/torch/operator_modules.h"
 #include "engine/interop/torch/program_text.h"
 #include "engine/interop/torch/python_text.h"
 #include "engine/interop/torch/rank_numbers.h"
@@ -365,17 +366,6 @@ std::string summaryOf(const ExecutionPlan &plan, std::int32_t programs)
         + counted(programs, "distinct program");
 }
 
-Result<void> writeTensors(const fs::path &path, const std::map<std::string, TensorData> &values)
-{
-    std::map<std::string, TensorType> types;
-    for (const auto &[name, data] : values)
-        types[name] = data.type;
-    TRY(auto writer, SafetensorsWriter::create(path, types, {{"format", "pt"}}));
-    for (const auto &[name, data] : values)
-        TRY_VOID(writer.write(name, 0, data.bytes));
-    return writer.commit();
-}
-
 Error ioError(const fs::path &path, const std::error_code &code)
 {
     return Error{ErrorCode::Io, "the folder cannot be written: " + code.message(), {}, path.string()};
@@ -412,6 +402,17 @@ Result<void> checkFolder(const fs::path &folder)
 
 } // namespace
 
+Result<void> writeTensors(const fs::path &path, const std::map<std::string, TensorData> &values)
+{
+    std::map<std::string, TensorType> types;
+    for (const auto &[name, data] : values)
+        types[name] = data.type;
+    TRY(auto writer, SafetensorsWriter::create(path, types, {{"format", "pt"}}));
+    for (const auto &[name, data] : values)
+        TRY_VOID(writer.write(name, 0, data.bytes));
+    return writer.commit();
+}
+
 Result<TorchExport> exportTorch(const ExecutionPlan &plan, const TorchExportOptions &options)
 {
     TorchExport made;
@@ -443,8 +444,14 @@ Result<TorchExport> exportTorch(const ExecutionPlan &plan, const TorchExportOpti
         {"RANKS_PER_NODE", std::to_string(onNode)}, {"SUMMARY", summaryOf(plan, programs)},
         {"INPUT_NAMES", joinedBy(document["inputs"].get<std::vector<std::string>>())},
         {"BATCH_SIZE", std::to_string(plan.batch.size)}};
+    std::string text;
+    for (const auto &[path, program] : made.files)
+        text += program;
+    made.files.merge(operatorModules(text));
     for (const RuntimeFile &file : embeddedRuntime()) {
         const std::string path(file.path);
+        if (path.starts_with("runtime/operators/"))
+            continue;
         made.files[path] = path == "README.md" || path == "train.sbatch"
             ? replaced(std::string(file.text), words)
             : std::string(file.text);

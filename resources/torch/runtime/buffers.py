@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import torch
-
 
 class Values(SimpleNamespace):
     """Tensors by name. A program deletes each where the plan says that nobody needs it any more."""
@@ -89,47 +87,3 @@ class _Boxes:
                 begin, end = ranges[dimension]
                 ranges[dimension] = (begin + by, end + by)
         return self.parts.take(Part(self.name, ranges))
-
-
-class LiveBytes:
-    """Counts the bytes of all storages that operators make while they live: what a plan's arena is held against."""
-
-    def __init__(self):
-        self.storages = {}
-        self.peak = 0
-
-    def __enter__(self):
-        from torch.utils._python_dispatch import TorchDispatchMode
-
-        outer = self
-
-        class Mode(TorchDispatchMode):
-            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-                made = function(*args, **(kwargs or {}))
-                for each in made if isinstance(made, (tuple, list)) else (made,):
-                    if isinstance(each, torch.Tensor):
-                        outer.note(each)
-                outer.count()
-                return made
-
-        self.mode = Mode()
-        self.mode.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self.mode.__exit__(*error)
-
-    def note(self, tensor):
-        from torch.multiprocessing.reductions import StorageWeakRef
-
-        storage = tensor.untyped_storage()
-        key = storage._cdata
-        known = self.storages.get(key)
-        if known is None or known[0].expired():
-            self.storages[key] = (StorageWeakRef(storage), storage.nbytes())
-
-    def count(self):
-        dead = [key for key, (reference, _) in self.storages.items() if reference.expired()]
-        for key in dead:
-            del self.storages[key]
-        self.peak = max(self.peak, sum(size for _, size in self.storages.values()))

@@ -14,7 +14,8 @@ def compile_blocks(run, backend):
             setattr(queues.Queue, name, never(method))
     buffers._Boxes.__getitem__ = never(buffers._Boxes.__getitem__)
     for name in ("adamw", "sgd"):  # of steps and rates, which are other numbers each time
-        setattr(operators, name, never(getattr(operators, name)))
+        if hasattr(operators, name):
+            setattr(operators, name, never(getattr(operators, name)))
     run.program.wait = never(queues.wait)
     run.store = never(run.store)
     torch._dynamo.config.allow_unspec_int_on_nn_module = True

@@ -1,10 +1,23 @@
 """Where the values of a run come from: batches of samples, and what weights begin with."""
 
+import os
+
 import torch
 
 from . import draw
 from .preflight import Refused, check_values
 from .safetensors import File
+
+
+def number_of_batch(plan, step, micro_batch):
+    """Each step has a batch, or each of its micro-batches."""
+    return step * plan["cuts"] + micro_batch if plan["whole_batches"] else step
+
+
+def boxed(values, ranges):
+    for d, (begin, end) in enumerate(ranges):
+        values = values.narrow(d, begin, end - begin)
+    return values.clone()
 
 
 class Drawn:
@@ -18,9 +31,30 @@ class Drawn:
     def take(self, part, step, micro_batch):
         seed = self.seed
         if self.anew:
-            whole = self.plan["whole_batches"]
-            seed = draw.seed_of_batch(seed, step * self.plan["cuts"] + micro_batch if whole else step)
+            seed = draw.seed_of_batch(seed, number_of_batch(self.plan, step, micro_batch))
         return draw.drawn(self.plan["tensors"][part.name], seed, part.ranges)
+
+
+class Stored:
+    """Whole batches in safetensors files, by the names of the model's inputs: one for each step, by the order of their names, and
+    behind the last one the first again. Inputs that a file has not are drawn."""
+
+    def __init__(self, plan, folder, drawn):
+        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        self.files = [File(os.path.join(folder, name)) for name in names if name.endswith(".safetensors")]
+        if not self.files:
+            raise Refused(f"--batches {folder} has no safetensors files: name a folder that has one for each step")
+        self.plan = plan
+        self.drawn = drawn
+        for file in self.files:
+            for name, (shape, dtype) in file.described().items():
+                wanted = plan["tensors"].get(name, {"shape": shape, "dtype": str(dtype)[6:]})
+                if (tuple(wanted["shape"]), f"torch.{wanted['dtype']}") != (shape, str(dtype)):
+                    raise Refused(f"{file.path}: '{name}' is {dtype} {list(shape)}, expected {wanted['dtype']} {wanted['shape']}")
+
+    def take(self, part, step, micro_batch):
+        file = self.files[number_of_batch(self.plan, step, micro_batch) % len(self.files)]
+        return boxed(file.whole(part.name), part.ranges) if part.name in file else self.drawn.take(part, step, micro_batch)
 
 
 class Samples:
@@ -48,7 +82,7 @@ class Samples:
     def take(self, part, step, micro_batch):
         tensor = self.plan["tensors"][part.name]
         dimension = tensor["batch_dimension"]
-        batch = step * self.plan["cuts"] + micro_batch if self.plan["whole_batches"] else step
+        batch = number_of_batch(self.plan, step, micro_batch)
         dtype = getattr(torch, tensor["dtype"])
         if dimension < 0:
             values = torch.as_tensor(self.sample(0)[part.name])
@@ -93,7 +127,7 @@ class Beginnings:
         if part.name in self.overwritten:
             return self.overwritten[part.name](part)
         if part.name in self.constants:
-            return self._box(self.constants.whole(part.name), part)
+            return boxed(self.constants.whole(part.name), part.ranges)
         if tensor["role"] == "state":
             return torch.zeros(part.shape, dtype=dtype)
         values = self._given(tensor["file"]["name"])
@@ -103,7 +137,7 @@ class Beginnings:
                 flat = values.reshape(-1)[first:first + length]
             else:
                 flat = torch.as_strided(values.contiguous(), (count, length), (stride, 1), first)
-            return self._box(flat.reshape(tensor["shape"]).to(dtype), part)
+            return boxed(flat.reshape(tensor["shape"]).to(dtype), part.ranges)
         if self.seed is None:
             raise Refused(f"there are no values for '{tensor['file']['name']}': give --weights FILE, or --random-weights SEED")
         return draw.drawn(tensor, self.seed, part.ranges)
@@ -112,9 +146,3 @@ class Beginnings:
         if self.file is not None:
             return self.file.whole(name)
         return None if self.weights is None else self.weights[name]
-
-    @staticmethod
-    def _box(values, part):
-        for d, (begin, end) in enumerate(part.ranges):
-            values = values.narrow(d, begin, end - begin)
-        return values.clone()

@@ -45,7 +45,7 @@ class Processes:
         if cuda:
             torch.cuda.set_device(self.device)
         os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-        os.environ.setdefault("MASTER_PORT", "29500")
+        os.environ.setdefault("MASTER_PORT", "29500" if self.world > 1 else "0")  # 0: any that is free
         if not dist.is_initialized():
             try:
                 dist.init_process_group("nccl" if cuda else "gloo", rank=self.rank, world_size=self.world,

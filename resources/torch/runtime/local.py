@@ -106,7 +106,7 @@ class ThreadQueue:
     def reduce_scatter(self, x, group, dim, sizes=None, op="sum", into=None):
         def make(values, me):
             lengths = sizes or [values[0].shape[dim] // len(values)] * len(values)
-            return combined([value.split(list(lengths), dim)[me] for value in values], op).clone()
+            return combined([value.split(list(lengths), dim)[me] for value in values], op)
 
         return self._meet(group, x, make, into)
 
@@ -131,11 +131,13 @@ class ThreadQueue:
         return self.thread.meetings.take((rank_of(self.thread.plan, self.thread.unit, peer), self.thread.rank, self.name, m.tag(tag)))
 
     def to_host(self, x, into=None):
+        return self.kept_on_host(self.to_device(x, into))
+
+    def to_device(self, x, into=None):
         return wait(x).clone() if into is None else into.copy_(wait(x))
 
-    to_device = to_host
-
     def kept_on_host(self, x):
+        x.on_host = True  # where it is counted
         return x
 
     def end_step(self):

@@ -82,6 +82,16 @@ def combined(parts, op="sum"):
     return torch.amax(together, 0) if op == "max" else torch.logsumexp(together, 0)
 
 
+def by_rank(members):
+    """The members' places in the order of their ranks, which is that of a process group, whatever the plan's is."""
+    return sorted(range(len(members)), key=members.__getitem__)
+
+
+def as_members(parts, members):
+    """By member, what a process group has by rank."""
+    return [part for _, part in sorted(zip(by_rank(members), parts), key=lambda each: each[0])]
+
+
 class Queue:
     """A queue whose work meets that of other devices. What `group` and `peer` are, the plan says."""
 
@@ -124,8 +134,9 @@ class Queue:
 
         def end():
             made = whole
-            if sizes:
-                made = torch.cat([part[:size] for part, size in zip(whole.split(most), sizes)])
+            if sizes or members != sorted(members):
+                parts = as_members(whole.split(most), members)
+                made = torch.cat([part[:size] for part, size in zip(parts, sizes or [most] * len(parts))])
             made = made.movedim(0, dim)
             return made if finish is None else finish(made)
 
@@ -138,6 +149,10 @@ class Queue:
         rows = wait(x).movedim(dim, 0).contiguous()
         me = members.index(self.groups.rank)
         own = sizes[me] if sizes else rows.shape[0] // len(members)
+        if members != sorted(members):
+            parts = rows.split(list(sizes or [own] * len(members)))
+            rows = torch.cat([parts[i] for i in by_rank(members)])
+            sizes = sizes and [sizes[i] for i in by_rank(members)]
         place = (lambda made: made) if into is None else into.copy_
         if op == "sum" and not sizes and self.stream is not None:
             part = rows.new_empty((own, *rows.shape[1:]))
@@ -157,18 +172,20 @@ class Queue:
         x = wait(x)
         me, count = members.index(self.groups.rank), len(members)
         cuts, joins = sizes or ((x.shape[cut] // count,) * count, (x.shape[join],) * count)
-        pieces = [piece.contiguous() for piece in x.split(list(cuts), cut)]
+        order = by_rank(members)
+        pieces = x.split(list(cuts), cut)
+        pieces = [pieces[i].contiguous() for i in order]
         shapes = []
-        for length in joins:
+        for i in order:
             shape = list(x.shape)
-            shape[cut], shape[join] = cuts[me], length
+            shape[cut], shape[join] = cuts[me], joins[i]
             shapes.append(shape)
         counts = [torch.Size(shape).numel() for shape in shapes]
         sent = torch.cat([piece.flatten() for piece in pieces])
         got = x.new_empty(sum(counts))
 
         def end():
-            made = torch.cat([part.view(shape) for part, shape in zip(got.split(counts), shapes)], join)
+            made = torch.cat(as_members([part.view(shape) for part, shape in zip(got.split(counts), shapes)], members), join)
             return made if into is None else into.copy_(made)
 
         return self._launch("all-to-all", members, got,

@@ -146,14 +146,21 @@ class Run:
         else:
             self.outputs[name] = value.detach()
 
+    def queues(self):
+        return [getattr(self, name) for name in QUEUES]
+
+    def end_blocks(self):
+        """Behind the last block of a step, where something is open (graphs.py)."""
+
     def step(self):
         """One training step. @return the loss, of all ranks"""
         self.loss = torch.zeros((), dtype=torch.float64)
         self.sums = Values()
         with torch.no_grad():
             self.program.step(self)
-            for name in QUEUES:
-                getattr(self, name).end_step()
+            for queue in self.queues():
+                queue.end_step()
+            self.end_blocks()
         self.step_number += 1
         total = self.processes.total(self.loss)
         return total / self.plan["cuts"] if self.plan["whole_batches"] else total

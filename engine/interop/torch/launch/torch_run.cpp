@@ -8,6 +8,7 @@
 #include "engine/runtime/processes/event_json.h"
 #include "engine/runtime/processes/run_event.h"
 #include "engine/runtime/training/check.h"
+#include "engine/runtime/training/step_data.h"
 
 #include <nlohmann/json.hpp>
 
@@ -92,8 +93,51 @@ Result<bool> hasWeights(const RunRequest &request)
         "give all weights values, or run it on the processor", "--random-weights"};
 }
 
-std::vector<std::string> wordsOf(
-    const RunRequest &request, const std::string &python, const ScratchFolder &scratch, std::int32_t world)
+/// What a run is fed, as train.py --batches reads it: a file for each batch that it may come to, in order.
+/// @return whether there is any; as `StepData` and `fittedInput`; Io
+Result<bool> writeBatches(
+    const RunRequest &request, const fs::path &folder, std::vector<std::string> &warnings)
+{
+    const RunOptions &options = request.options;
+    const bool streams = options.training.batches == BatchSource::Files;
+    if (!streams && options.inputs.empty())
+        return false;
+    const Graph &graph = *request.plan.graph;
+    NamedArrays same;
+    for (const auto &[name, array] : options.inputs) {
+        const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+            [&graph, &name = name](TensorId id) { return graph.at(id).name == name; });
+        if (input == graph.inputs.end()) {
+            warnings.push_back("the model has no input called " + name);
+            continue;
+        }
+        TRY(same[name], fittedInput(graph.at(*input), array, "input:" + name));
+    }
+    std::error_code code;
+    fs::create_directories(folder, code);
+    std::optional<StepData> data;
+    std::int64_t count = 1;
+    if (streams) {
+        TRY(data, StepData::open(options.training.data, request.plan.graph));
+        const std::int64_t aStep = request.plan.batch.wholeBatches ? batchCuts(request.plan) : 1;
+        count =
+            options.training.resume.empty() ? std::min(data->count(), options.steps * aStep) : data->count();
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        NamedArrays batch;
+        if (data) {
+            TRY(batch, data->read(i));
+        }
+        batch.insert(same.begin(), same.end());
+        const std::string number = std::to_string(i);
+        const std::string zeros(number.size() < 12 ? 12 - number.size() : 0, '0');
+        TRY_VOID(writeTensors(folder / (zeros + number + ".safetensors"), batch));
+    }
+    return true;
+}
+
+std::vector<std::string> wordsOf(const RunRequest &request, const std::string &python,
+    const ScratchFolder &scratch, std::int32_t world, bool fed)
 {
     const RunOptions &options = request.options;
     const TrainingRun &training = options.training;
@@ -122,6 +166,8 @@ std::vector<std::string> wordsOf(
         words.emplace_back("--spans");
     if (options.keepGradients)
         add("--dump", (scratch / "dump.safetensors").string());
+    if (fed)
+        add("--batches", (scratch / "batches").string());
     return words;
 }
 
@@ -390,13 +436,17 @@ Result<SuperviseOutcome> ranOnTorch(const RunRequest &request, const TorchRunOpt
     TRY(const auto place, torchPlaceOf(options.probe, made.world));
     TRY(const auto scratch, ScratchFolder::make());
     TRY_VOID(writeTorchFolder(made, scratch / "plan"));
+    std::vector<std::string> warnings;
+    TRY(const bool fed, writeBatches(request, scratch / "batches", warnings));
+    if (!place.onGpus)
+        warnings.push_back("runs on CPUs: " + place.whyNot);
     TRY(auto child,
-        ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world),
+        ChildProcess::start(wordsOf(request, options.probe.python, scratch, made.world, fed),
             {place.onGpus ? "PLANLOOM_DEVICE=cuda" : "PLANLOOM_DEVICE=cpu"}));
     TorchRun run(std::move(child), sink, signals);
-    if (!place.onGpus) {
+    for (const std::string &text : warnings) {
         Json warning = event("warn");
-        warning["text"] = "runs on CPUs: " + place.whyNot;
+        warning["text"] = text;
         run.send(warning);
     }
     auto done = run.run(stop);
@@ -424,14 +474,6 @@ Result<SuperviseOutcome> ranOnTorch(const RunRequest &request, const TorchRunOpt
 
 Result<void> requireTorchRun(const RunRequest &request)
 {
-    const auto no = [](const char *what, const char *option) {
-        return Error{ErrorCode::NotSupported, std::string("PyTorch's run takes no ") + what,
-            "export the plan (--format torch), and put a Dataset into its dataset.py", option};
-    };
-    if (!request.options.inputs.empty())
-        return no("arrays as inputs", "--inputs");
-    if (request.options.training.batches == BatchSource::Files)
-        return no("files of batches", "--data");
     TRY(const bool weights, hasWeights(request));
     if (!weights && !request.options.randomWeights && request.options.training.resume.empty())
         return Error{ErrorCode::InvalidInput, "the model's weights have no values",

@@ -29,7 +29,7 @@ def cross_entropy(logits, labels, axis, weights=None, ignore=None, reduction="su
 def cross_entropy_backward(dy, logits, labels, axis, weights=None, ignore=None):
     counts, safe = _item_weights(labels, weights, ignore)
     factor = (dy * counts).unsqueeze(axis if logits.dim() > 1 else 0)
-    made = torch.softmax(_wide(logits), axis) * factor
+    made = torch.softmax(_wide(logits), axis).mul_(factor)
     made.scatter_add_(axis, safe.unsqueeze(axis), -factor.expand_as(safe.unsqueeze(axis)).to(made.dtype))
     return made.to(logits.dtype)
 
@@ -62,7 +62,7 @@ def class_statistics_backward(d_sum, d_picked, logits, labels, log_sum, axis, fi
     like = d_picked if d_sum is None else d_sum
     extent = logits.shape[axis] if logits is not None else None
     if d_sum is not None:
-        made = torch.exp(_wide(logits) - log_sum.unsqueeze(axis)) * d_sum.unsqueeze(axis)
+        made = torch.sub(_wide(logits), log_sum.unsqueeze(axis)).exp_().mul_(d_sum.unsqueeze(axis))  # large: in one piece of memory
     else:
         made = torch.zeros_like(_wide(logits))
     if d_picked is not None:

@@ -47,66 +47,66 @@ def instance_norm_backward(dy, x, scale, eps, mask):
 
 
 # Statistics are of channels, over all samples; with `groups` of groups of channels of each sample. They are divided by the
-# number of elements in the whole tensor, so that parts add up.
+# number of elements in the whole tensor, so that parts add up. What is as large as x is made in place.
 
 
-def _summed(x, groups):
-    if groups:
-        return x.reshape(x.shape[0], groups, -1).sum(-1)
-    return x.transpose(0, 1).flatten(1).sum(1)
+def _joined(sums, groups):
+    """Of sums over each channel of each sample."""
+    return sums.unflatten(1, (groups, -1)).sum(-1) if groups else sums.sum(0)
 
 
-def _per_element(statistic, shape, groups):
-    if groups:
-        statistic = statistic.repeat_interleave(shape[1] // groups, 1)
-        return statistic.reshape(*statistic.shape, *(1,) * (len(shape) - 2))
-    return statistic.reshape(1, -1, *(1,) * (len(shape) - 2))
+def _per_channel(statistic, shape, groups):
+    """As it is for each channel, of one sample or of all."""
+    return statistic.repeat_interleave(shape[1] // groups, 1) if groups else statistic.unsqueeze(0)
+
+
+def _spread(vector, shape):
+    return vector.reshape(*vector.shape, *(1,) * (len(shape) - 2))
+
+
+def _places(x):
+    return x.flatten(2).sum(-1)
 
 
 def batch_mean(x, count, groups):
-    return _summed(x, groups) / count
+    return _joined(_places(x), groups) / count
 
 
 def batch_mean_backward(dy, shape, count, groups):
-    return (_per_element(dy, shape, groups) / count).expand(shape)
+    return _spread(_per_channel(dy / count, shape, groups), shape).expand(shape)
+
+
+def _centred(x, mean, groups):
+    return x - _spread(_per_channel(mean, x.shape, groups), x.shape)
 
 
 def batch_variance(x, mean, count, groups):
-    return _summed((x - _per_element(mean, x.shape, groups)).square(), groups) / count
+    return _joined(_places(_centred(x, mean, groups).square_()), groups) / count
 
 
 def batch_variance_backward(dy, x, mean, count, groups, mask):
-    slope = 2 * (x - _per_element(mean, x.shape, groups)) * _per_element(dy, x.shape, groups) / count
-    return slope if mask[0] else None, -_summed(slope, groups) if mask[1] else None
-
-
-def _channels(vector, shape):
-    return vector.reshape(1, -1, *(1,) * (len(shape) - 2))
+    slope = _centred(x, mean, groups).mul_(_spread(_per_channel(dy * (2 / count), x.shape, groups), x.shape))
+    return slope if mask[0] else None, -_joined(_places(slope), groups) if mask[1] else None
 
 
 def batch_normalize(x, mean, variance, scale, bias, eps, groups):
-    rstd = _per_element(torch.rsqrt(variance + eps), x.shape, groups)
-    made = (x - _per_element(mean, x.shape, groups)) * rstd
-    if scale is not None:
-        made = made * _channels(scale, x.shape)
-    return made if bias is None else made + _channels(bias, x.shape)
+    factor = _per_channel(torch.rsqrt(variance + eps), x.shape, groups)
+    made = _centred(x, mean, groups).mul_(_spread(factor if scale is None else factor * scale, x.shape))
+    return made if bias is None else made.add_(_spread(bias, x.shape))
 
 
 def batch_normalize_backward(dy, x, mean, variance, scale, eps, groups, mask):
-    shape = dy.shape
-    d_bias = dy.transpose(0, 1).flatten(1).sum(1) if mask[4] else None
+    sums = _places(dy) if mask[1] or mask[4] else None
+    d_bias = sums.sum(0) if mask[4] else None
     if variance is None:
         return None, None, None, None, d_bias
     root = torch.rsqrt(variance + eps)
-    rstd = _per_element(root, shape, groups)
-    slope = dy if scale is None else dy * _channels(scale, shape)
-    d_x = slope * rstd
-    d_mean = -_summed(d_x, groups) if mask[1] else None
+    rstd = _per_channel(root, dy.shape, groups)
+    factor = rstd if scale is None else rstd * scale
+    d_mean = -_joined(sums * factor, groups) if mask[1] else None
     d_variance = d_scale = None
     if mask[2] or mask[3]:
-        centred = x - _per_element(mean, shape, groups)
-        if mask[2]:
-            d_variance = -0.5 * _summed(slope * centred, groups) * root**3
-        if mask[3]:
-            d_scale = (dy * centred * rstd).transpose(0, 1).flatten(1).sum(1)
-    return d_x if mask[0] else None, d_mean, d_variance, d_scale, d_bias
+        slopes = _places(_centred(x, mean, groups).mul_(dy))
+        d_variance = -0.5 * _joined(slopes if scale is None else slopes * scale, groups) * root**3 if mask[2] else None
+        d_scale = (slopes * rstd).sum(0) if mask[3] else None
+    return dy * _spread(factor, dy.shape) if mask[0] else None, d_mean, d_variance, d_scale, d_bias

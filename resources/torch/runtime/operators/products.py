@@ -10,54 +10,66 @@ def linear_parts(x, weight, bias=None, transposed=False):
     """A product by several weights at once: [.. k] by [p n k], or [k p n], makes [.. p n]."""
     shape = weight.shape[:2] if transposed else weight.shape[1:]
     flat = weight.flatten(0, 1) if transposed else weight.flatten(1).t()
-    made = F.linear(x, flat).unflatten(-1, tuple(shape))
-    return made if bias is None else made + bias
+    return F.linear(x, flat, None if bias is None else bias.flatten()).unflatten(-1, tuple(shape))
 
 
 def _ones(stride):
     return (1,) * len(stride)
 
 
+def _around(pads, stride, kernel=None):
+    """(what torch pads with by itself, what has to be padded before): pads are F.pad's, less than 0 where a part has more elements
+    than its windows see. What torch pads behind and no window reaches is no matter."""
+    begins, ends = pads[-2::-2], pads[-1::-2]
+    own = all(begin >= 0 and 0 <= begin - end < step for begin, end, step in zip(begins, ends, stride))
+    own = own and (kernel is None or all(begin <= extent // 2 for begin, extent in zip(begins, kernel)))
+    return (list(begins), None) if own else ([0] * len(begins), pads)
+
+
 def conv(x, weight, pads, stride, dilation=None, groups=1, bias=None):
-    """Of a part: `pads` is what stands around its elements, less than 0 where they are more than its windows see."""
-    x = F.pad(x, pads) if any(pads) else x
-    return _CONV[len(stride)](x, weight, bias, stride, 0, dilation or _ones(stride), groups)
+    """Of a part: `pads` is what stands around its elements."""
+    padding, more = _around(pads, stride)
+    x = x if more is None else F.pad(x, more)
+    return _CONV[len(stride)](x, weight, bias, stride, padding, dilation or _ones(stride), groups)
 
 
-def _backward(dy, x, weight, pads, stride, dilation, groups, mask):
-    zeros = [0] * len(stride)
-    return torch.ops.aten.convolution_backward(dy, x, weight, None, list(stride), zeros, list(dilation or _ones(stride)),
-                                               False, zeros, groups, mask)
+def _backward(dy, x, weight, padding, stride, dilation, groups, mask):
+    return torch.ops.aten.convolution_backward(dy, x, weight, None, list(stride), padding, list(dilation or _ones(stride)),
+                                               False, [0] * len(stride), groups, mask)
 
 
 def conv_input(dy, weight, shape, pads, stride, dilation=None, groups=1, bias=None):
     """The gradient of a convolution's input, of `shape`; and so what a transposed convolution makes."""
     rank = len(stride)
+    padding, more = _around(pads, stride)
     padded = list(shape)
-    for d in range(rank):
+    for d in range(rank) if more else ():
         padded[2 + d] += pads[2 * (rank - 1 - d)] + pads[2 * (rank - 1 - d) + 1]
     like = dy.new_empty(()).expand(padded)
-    made = _backward(dy, like, weight, pads, stride, dilation, groups, [True, False, False])[0]
-    made = F.pad(made, [-pad for pad in pads]) if any(pads) else made
-    return made if bias is None else made + bias.reshape(1, -1, *(1,) * rank)
+    made = _backward(dy, like, weight, padding, stride, dilation, groups, [True, False, False])[0]
+    made = made if more is None else F.pad(made, [-pad for pad in pads])
+    return made if bias is None else made.add_(bias.reshape(1, -1, *(1,) * rank))
 
 
 def conv_weight(x, dy, shape, pads, stride, dilation=None, groups=1):
-    x = F.pad(x, pads) if any(pads) else x
+    padding, more = _around(pads, stride)
+    x = x if more is None else F.pad(x, more)
     like = dy.new_empty(()).expand(shape)
-    return _backward(dy, x, like, pads, stride, dilation, groups, [False, True, False])[1]
+    return _backward(dy, x, like, padding, stride, dilation, groups, [False, True, False])[1]
 
 
 def max_pool(x, pads, kernel, stride, dilation=None):
-    x = F.pad(x, pads, value=float("-inf")) if any(pads) else x
+    padding, more = _around(pads, stride, kernel)
+    x = x if more is None else F.pad(x, more, value=float("-inf"))
     pool = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}[len(kernel)]
-    return pool(x, kernel, stride, 0, dilation or _ones(stride))
+    return pool(x, kernel, stride, padding, dilation or _ones(stride))
 
 
 def average_pool(x, pads, kernel, stride, count_padding=False):
     pool = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}[len(kernel)]
-    if not any(pads):
-        return pool(x, kernel, stride)
+    padding, more = _around(pads, stride, kernel)
+    if more is None:
+        return pool(x, kernel, stride, padding, count_include_pad=count_padding)
     made = pool(F.pad(x, pads), kernel, stride)
     if count_padding:
         return made

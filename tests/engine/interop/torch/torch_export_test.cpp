@@ -110,6 +110,19 @@ TEST_F(TorchExportCli, RefusesBadStartsByNameBeforeTraining)
         EXPECT_NE(m_said.find(std::string(group) + " refused"), std::string::npos) << m_said;
 }
 
+TEST_F(TorchExportCli, CapturesStepsAndReplaysThem)
+{
+    if (!hasPython())
+        GTEST_SKIP() << "there is no python3 to run exported programs with (apt-get install python3)";
+    exportPlan(kGpt, "--devices 1 --gallery single");
+    fs::create_directories(m_folder / "scratch");
+    EXPECT_EQ(
+        run("python3 -B '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch/capture_steps.py' "
+            + path("out") + " " + path("scratch")),
+        0)
+        << m_said;
+}
+
 TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
 {
     exportPlan(kGpt, "--devices 1 --gallery single");

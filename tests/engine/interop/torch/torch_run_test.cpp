@@ -107,6 +107,29 @@ TEST_F(TorchRunCli, StartsTorchrunWithWhatIsAskedFor)
         "--steps 3 --random-weights 7 --data synthetic --rate-schedule constant:warmup=2 --checkpoint");
 }
 
+TEST_F(TorchRunCli, FeedsBatchesOfFiles)
+{
+    // float32 arrays of 3 steps, of which the run has two; and one array for all of them
+    const auto writeArray = [&](const std::string &name, const std::string &shape, std::size_t bytes) {
+        std::string head = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + shape + "), }";
+        head.resize(117, ' ');
+        std::ofstream(m_folder / name, std::ios::binary) << std::string("\x93NUMPY\x01\x00\x76\x00",
+            10) << head << "\n" << std::string(bytes, '\0');
+    };
+    fs::create_directories(m_folder / "steps");
+    fs::create_directories(m_folder / "wrong");
+    writeArray("steps/x.npy", "3, 8, 4", std::size_t{3} * 8 * 4 * 4);
+    const std::string list = "while [ $# -gt 1 ]; do [ \"$1\" = --batches ] && echo \"Error: $(ls \"$2\" | "
+                             "tr '\\n' ' ')\" >&2; shift; done; exit 1";
+    runBy(kGood, list, "--steps 2 --data " + path("steps"));
+    expectSaid("000000000000.safetensors 000000000001.safetensors");
+    EXPECT_EQ(m_said.find("000000000002"), std::string::npos) << m_said;
+    writeArray("wrong/x.npy", "8, 5", std::size_t{8} * 5 * 4);
+    EXPECT_EQ(runBy(kGood, list, "--inputs " + path("wrong")), 2);
+    expectSaid("the array given is");
+    EXPECT_TRUE(leftNothing());
+}
+
 TEST_F(TorchRunCli, TellsTheRankThatFailedFirst)
 {
     const std::string error =

@@ -57,6 +57,11 @@ class Operators:
     def cast(self, values, dtypes):
         return tuple(x if x is None or dtype is None else x.to(dtype) for x, dtype in zip(values, dtypes))
 
+    def derivative(self, function, dy, x):
+        if function(x).shape != dy.shape:
+            raise ValueError(f"{dy} of {function(x)}")
+        return alike(x)
+
     def linear_parts(self, x, weight, bias=None, transposed=False):
         shape = weight.shape[:2] if transposed else weight.shape[1:]
         if x.shape[-1] != (weight.shape[2] if transposed else weight.shape[0]) or (bias is not None and bias.shape != shape):
