@@ -1,5 +1,7 @@
 #include "sessions/mend_history.h"
 
+#include "engine/base/words.h"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -112,12 +114,6 @@ private:
     std::size_t m_joints = 0;
 };
 
-/// "1 step", "2 steps".
-std::string counted(std::size_t count, const std::string &noun)
-{
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 } // namespace
 
 MendedHistory mendHistory(StoredHistory stored)
@@ -150,11 +146,12 @@ MendedHistory mendHistory(StoredHistory stored)
         steps.back().parent = newIds.at(step.parent); // kept before its children
     }
     if (lost > 0) {
-        mended.losses.push_back(counted(lost, "step")
+        mended.losses.push_back(counted(static_cast<std::int64_t>(lost), "step")
             + " of the history had to be left out, the first being \"" + firstLost + "\"");
     }
     if (mender.joints() > 0) {
-        mended.losses.push_back("what came before " + counted(mender.joints(), "step")
+        mended.losses.push_back("what came before "
+            + counted(static_cast<std::int64_t>(mender.joints()), "step")
             + " is lost; there the history goes on from the state as a whole");
     }
 
@@ -174,7 +171,7 @@ MendedHistory mendHistory(StoredHistory stored)
     }
     if (moved > 0)
         mended.losses.push_back(
-            counted(moved, "branch") + (moved == 1 ? "" : "es") + " ended at a step that is lost");
+            counted(static_cast<std::int64_t>(moved), "branch") + " ended at a step that is lost");
     if (branches.empty()) {
         branches.push_back({0, "main", static_cast<StepId>(steps.size())});
         cover(branches.back().head);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace planloom {
 
@@ -123,6 +124,16 @@ std::string indexAmong(std::int32_t index, std::int32_t count)
     if (count > 1)
         text += " (0-" + std::to_string(count - 1) + ")";
     return text;
+}
+
+std::string pluralOf(const std::string &noun)
+{
+    for (const char *const hiss : {"s", "x", "z", "ch", "sh"})
+        if (noun.ends_with(hiss))
+            return noun + "es";
+    const bool isSpokenY = noun.size() > 1 && noun.ends_with("y")
+        && std::string_view("aeiou").find(noun[noun.size() - 2]) == std::string_view::npos;
+    return isSpokenY ? noun.substr(0, noun.size() - 1) + "ies" : noun + "s";
 }
 
 } // namespace planloom

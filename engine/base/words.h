@@ -43,11 +43,12 @@ std::string indexAmong(std::int32_t index, std::int32_t count);
 
 // What sentences say in the same words wherever they stand.
 
-/// "1 sample", "8 samples", "2 micro-batches": a number with its noun, which takes an s, or es, where there
-/// are several.
+/// "samples", "micro-batches", "processes", "entries": several of what `noun` names, by the rule of English.
+std::string pluralOf(const std::string &noun);
+/// "1 sample", "8 samples": a number with its noun.
 inline std::string counted(std::int64_t count, const std::string &noun)
 {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
+    return std::to_string(count) + " " + (count == 1 ? noun : pluralOf(noun));
 }
 
 /// "row 6" for row 5: people count the rows of a table from 1.

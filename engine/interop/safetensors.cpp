@@ -317,4 +317,16 @@ Result<void> SafetensorsWriter::commit()
     return {};
 }
 
+Result<void> writeSafetensors(
+    const std::filesystem::path &path, const std::map<std::string, TensorData> &tensors)
+{
+    std::map<std::string, TensorType> types;
+    for (const auto &[name, data] : tensors)
+        types[name] = data.type;
+    TRY(auto writer, SafetensorsWriter::create(path, types, {{"format", "pt"}}));
+    for (const auto &[name, data] : tensors)
+        TRY_VOID(writer.write(name, 0, data.bytes));
+    return writer.commit();
+}
+
 } // namespace planloom

@@ -88,4 +88,8 @@ private:
     std::map<std::string, SafetensorsEntry> m_tensors{};
 };
 
+/// Writes whole tensors by their names. @return as `SafetensorsWriter`
+Result<void> writeSafetensors(
+    const std::filesystem::path &path, const std::map<std::string, TensorData> &tensors);
+
 } // namespace planloom

@@ -139,6 +139,66 @@ def recurrent(path):
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
 
 
+OPERATORS = """planloom-operators 1
+
+operator    my.ops::ScaledSwish
+inputs      x, scale
+outputs     y
+attribute   beta = 1.0
+annotation  b h, h -> b h
+body
+    z = Mul(x, beta)
+    g = Sigmoid(z)
+    m = Mul(x, g)
+    y = Mul(m, scale)
+end
+torch       "x * torch.sigmoid(beta * x) * scale"
+
+operator    my.ops::Cube
+inputs      x
+outputs     y
+annotation  b h -> b h
+body
+    s = Mul(x, x)
+    y = Mul(s, x)
+end
+torch       "x ** 3"
+derivative  my.ops::CubeGrad(d.y, x) -> d.x
+
+operator    my.ops::CubeGrad
+inputs      dy, x
+outputs     dx: like x
+annotation  b h, b h -> b h
+body
+    s = Mul(x, x)
+    t = Mul(s, 3)
+    dx = Mul(t, dy)
+end
+torch       "3 * x * x * dy"
+"""
+
+
+def custom(folder):
+    """Operators of an operator file, which says what they are in PyTorch: one with autograd's derivative, one with its own."""
+    import numpy as np
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    dice = np.random.default_rng(4)
+    weights = {name: numpy_helper.from_array((0.4 * dice.standard_normal(shape)).astype(np.float32), name)
+               for name, shape in (("first", (16, 32)), ("scale", (32,)), ("last", (32, 16)))}
+    nodes = [helper.make_node("MatMul", ["x", "first"], ["a"]),
+             helper.make_node("ScaledSwish", ["a", "scale"], ["b"], domain="my.ops", beta=1.5),
+             helper.make_node("MatMul", ["b", "last"], ["c"]), helper.make_node("Cube", ["c"], ["d"], domain="my.ops"),
+             helper.make_node("Sub", ["d", "target"], ["off"]), helper.make_node("Mul", ["off", "off"], ["squares"]),
+             helper.make_node("ReduceMean", ["squares"], ["loss"], keepdims=0)]
+    value = lambda name, *shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape))  # noqa: E731
+    graph = helper.make_graph(nodes, "custom", [value("x", 8, 16), value("target", 8, 16)], [value("loss")], list(weights.values()))
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("my.ops", 1)], ir_version=9),
+         os.path.join(folder, "custom.onnx"))
+    with open(os.path.join(folder, "custom.ops"), "w") as file:
+        file.write(OPERATORS)
+
+
 def main():
     torch.manual_seed(3)
     for name, (module, inputs) in models().items():
@@ -148,6 +208,7 @@ def main():
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
     try:
         recurrent(os.path.join(sys.argv[1], "recurrent.onnx"))
+        custom(sys.argv[1])
     except ImportError:
         print("recurrent.onnx: pip install onnx", file=sys.stderr)
 

@@ -18,7 +18,7 @@ auto comparable(const OperatorDefinition &d)
 {
     return std::tie(d.name, d.alsoNamed, d.inputs, d.outputs, d.saved, d.attributes, d.annotation, d.linear,
         d.sizes, d.shapes, d.flops, d.backwardFlops, d.matrixUnits, d.workspace, d.body, d.derivative,
-        d.library);
+        d.library, d.torch);
 }
 
 } // namespace

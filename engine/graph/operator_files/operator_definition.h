@@ -132,6 +132,7 @@ struct OperatorDefinition {
     std::vector<BodyStep> body{};
     DefinedDerivative derivative{};
     std::optional<DefinedLibrary> library{};
+    std::string torch{}; ///< What it is in PyTorch (torch_expression.h); empty if nothing says it.
     std::string file{}; ///< Where it was read; for people. Not compared.
     std::int32_t line = 0; ///< In the file, from 1. Not compared.
 

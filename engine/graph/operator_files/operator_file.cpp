@@ -1,4 +1,5 @@
 #include "engine/graph/operator_files/operator_file_reader.h"
+#include "engine/graph/operator_files/torch_expression.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -62,8 +63,9 @@ Result<void> OperatorFileReader::readStatement()
         {"inputs", &OperatorFileReader::readInputs}, {"library", &OperatorFileReader::readLibrary},
         {"linear", &OperatorFileReader::readLinear}, {"operator", &OperatorFileReader::readOperator},
         {"outputs", &OperatorFileReader::readOutputs}, {"saves", &OperatorFileReader::readSaves},
-        {"shape", &OperatorFileReader::readShape}, {"units", &OperatorFileReader::readUnits},
-        {"where", &OperatorFileReader::readWhere}, {"workspace", &OperatorFileReader::readWorkspace}};
+        {"shape", &OperatorFileReader::readShape}, {"torch", &OperatorFileReader::readTorch},
+        {"units", &OperatorFileReader::readUnits}, {"where", &OperatorFileReader::readWhere},
+        {"workspace", &OperatorFileReader::readWorkspace}};
     static const std::set<std::string_view> kRepeated{"also", "attribute", "shape", "where", "operator"};
     const OperatorTextPlace begin = m_text.place();
     const std::string word(m_text.peekName());
@@ -405,6 +407,25 @@ Result<void> OperatorFileReader::readLibrary()
     library.path = inFolder(library.path);
     TRY(library.function, m_text.takeName("the name of a function in it"));
     m_definition->library = std::move(library);
+    return {};
+}
+
+Result<void> OperatorFileReader::readTorch()
+{
+    const OperatorTextPlace place = m_text.place();
+    TRY(m_definition->torch, m_text.takeQuoted());
+    m_checks.push_back([this, place]() -> Result<void> { // values and attributes may come in later lines
+        const Definition &definition = *m_definition;
+        const auto isKnown = [&](const std::string &name) {
+            return inputNamed(definition, name) >= 0
+                    || std::any_of(definition.attributes.begin(), definition.attributes.end(),
+                        [&](const DefinedAttribute &each) { return each.name == name; })
+                ? name
+                : std::string{};
+        };
+        auto read = torchExpression(definition.torch, isKnown);
+        return read ? Result<void>{} : m_text.placed(std::move(read).error(), place);
+    });
     return {};
 }
 

@@ -81,6 +81,7 @@ private:
     Result<void> readUnits();
     std::string inFolder(const std::string &path) const;
     Result<void> readLibrary();
+    Result<void> readTorch();
     Result<void> readDerivative();
     Result<void> readDerivativeValues(std::vector<DerivativeValue> &values, bool made);
     Result<void> readBody();

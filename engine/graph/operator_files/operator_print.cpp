@@ -151,6 +151,8 @@ std::string textOf(const OperatorDefinition &definition)
         add(text, "workspace", toString(*definition.workspace));
     if (definition.library)
         add(text, "library", quoted(definition.library->path) + " " + definition.library->function);
+    if (!definition.torch.empty())
+        add(text, "torch", quoted(definition.torch));
     addDerivative(text, definition);
     if (!definition.body.empty()) {
         text += "body\n";

@@ -20,6 +20,7 @@ const OperatorWriters &operatorWriters()
         addRowTexts(writers);
         addMovementTexts(writers);
         addRecurrentTexts(writers);
+        addCustomTexts(writers);
         return writers;
     }();
     return kWriters;

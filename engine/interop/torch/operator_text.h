@@ -69,6 +69,7 @@ void addProductTexts(OperatorWriters &writers);
 void addRowTexts(OperatorWriters &writers); ///< Norms, softmaxes, reductions, losses, attention.
 void addMovementTexts(OperatorWriters &writers);
 void addRecurrentTexts(OperatorWriters &writers);
+void addCustomTexts(OperatorWriters &writers); ///< Of operator files.
 
 /// The operator as Python. @return as `OperatorWriter`
 Result<TorchText> torchText(const OperatorSlots &slots);

@@ -361,9 +361,8 @@ Result<std::map<std::string, TensorData>> weightsOf(
 std::string summaryOf(const ExecutionPlan &plan, std::int32_t programs)
 {
     const std::int64_t world = static_cast<std::int64_t>(plan.devices.size()) * plan.units.count;
-    return std::to_string(world) + (world == 1 ? " process, " : " processes, ")
-        + counted(plan.stageCount, "stage") + ", " + counted(batchCuts(plan), "micro-batch") + ", "
-        + counted(programs, "distinct program");
+    return counted(world, "process") + ", " + counted(plan.stageCount, "stage") + ", "
+        + counted(batchCuts(plan), "micro-batch") + ", " + counted(programs, "distinct program");
 }
 
 Error ioError(const fs::path &path, const std::error_code &code)
@@ -401,17 +400,6 @@ Result<void> checkFolder(const fs::path &folder)
 }
 
 } // namespace
-
-Result<void> writeTensors(const fs::path &path, const std::map<std::string, TensorData> &values)
-{
-    std::map<std::string, TensorType> types;
-    for (const auto &[name, data] : values)
-        types[name] = data.type;
-    TRY(auto writer, SafetensorsWriter::create(path, types, {{"format", "pt"}}));
-    for (const auto &[name, data] : values)
-        TRY_VOID(writer.write(name, 0, data.bytes));
-    return writer.commit();
-}
 
 Result<TorchExport> exportTorch(const ExecutionPlan &plan, const TorchExportOptions &options)
 {
@@ -482,7 +470,7 @@ Result<void> writeTorchFolder(const TorchExport &made, const fs::path &folder)
         }
         for (const auto &[path, values] : made.tensors)
             if (!values.empty())
-                TRY_VOID(writeTensors(fresh / path, values));
+                TRY_VOID(writeSafetensors(fresh / path, values));
         const fs::path own = target / "dataset.py"; // the user's
         if (fs::exists(own, code))
             fs::copy_file(own, fresh / "dataset.py", fs::copy_options::overwrite_existing, code);

@@ -38,8 +38,4 @@ Result<TorchExport> exportTorch(const ExecutionPlan &plan, const TorchExportOpti
 /// @return InvalidInput for a folder with other files, naming one; Io
 Result<void> writeTorchFolder(const TorchExport &made, const std::filesystem::path &folder);
 
-/// Writes whole tensors as safetensors. @return as `SafetensorsWriter`
-Result<void> writeTensors(
-    const std::filesystem::path &path, const std::map<std::string, TensorData> &tensors);
-
 } // namespace planloom

@@ -1,4 +1,5 @@
 #include "engine/runtime/machine/probe.h"
+#include "engine/base/words.h"
 
 #include "engine/base/work_pool.h"
 #include "engine/runtime/machine/free_memory.h"
@@ -341,9 +342,6 @@ std::string whatItRunsOn(const Probe &probe, std::int32_t devices)
 {
     const auto usable = std::count_if(
         probe.gpus.begin(), probe.gpus.end(), [](const ProbedGpu &gpu) { return gpu.problem.empty(); });
-    const auto counted = [](std::int64_t count, const char *what) {
-        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-    };
     const std::string emulated = counted(devices, "device") + (devices == 1 ? " is" : " are")
         + " emulated on " + counted(probe.cpu.cores, "core");
     if (usable > 0)

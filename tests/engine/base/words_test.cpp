@@ -17,6 +17,17 @@ TEST(Words, HaveAsManyDigitsAsAreAskedFor)
     EXPECT_EQ(formatSeconds(0.99999), "1.00 s"); // in the unit that is written
 }
 
+TEST(Words, CountThings)
+{
+    EXPECT_EQ(counted(1, "process"), "1 process");
+    EXPECT_EQ(counted(2, "process"), "2 processes");
+    EXPECT_EQ(counted(0, "micro-batch"), "0 micro-batches");
+    EXPECT_EQ(counted(3, "entry"), "3 entries");
+    EXPECT_EQ(counted(3, "array"), "3 arrays");
+    EXPECT_EQ(counted(4, "network card"), "4 network cards");
+    EXPECT_EQ(counted(4, "box"), "4 boxes");
+}
+
 TEST(Words, OfIndicesAreRangesInTheirOrder)
 {
     const auto text = [](std::vector<std::int32_t> indices, std::size_t most = 10) {

@@ -31,6 +31,7 @@ backward_flops 3 + -b * (h - 1)
 units       matrix
 workspace   8 * max(b, h)
 library     "lib/libswish.so" swish
+torch       "x * torch.sigmoid(beta * x), torch.ones_like(x[..., 0:1, :]), F.gelu(x, approximate='tanh').sum((0, -1), keepdim=True)"
 derivative  my.ops::SwishGrad(d.y, x, kept) -> d.x
 
 operator    my.ops::SwishGrad
@@ -257,6 +258,30 @@ TEST(CustomOperator, TakesAttributesOfTheModelAndFillsInTheRest)
     EXPECT_EQ(completedAttributes(definitions[0], given)->real("beta"), 2.0); // a whole number is a number
     given.set("beta", std::string("two"));
     EXPECT_FALSE(completedAttributes(definitions[0], given));
+}
+
+TEST(OperatorFile, TakesTorchExpressionsThatComputeAlone)
+{
+    const auto said = [](const std::string &expression) {
+        return errorOf(
+            "operator a::B\ninputs x\noutputs y\nattribute beta = 2\ntorch \"" + expression + "\"");
+    };
+    for (const char *const good : {"x", "-x ** 2 @ x.mT", "torch.ops.my_ops.swish(x, beta)",
+             "(x, x[:, 1:-1], [1, 2.5e-3])", "torch.special.expit(x).to(torch.float32)",
+             "torch.where(x > 0, x, beta * x)", "torch.nansum(x, dim=(0, 1), keepdim=True)",
+             "F.interpolate(x, scale_factor=2.0, mode='nearest')"})
+        EXPECT_EQ(said(good), "") << good;
+    EXPECT_EQ(said("x + gamma"),
+        "6:18 'gamma', which is no value or attribute of the operator, cannot stand in a torch expression");
+    EXPECT_EQ(said("torch.exp(x"), "6:19 expected ')', found nothing more");
+    for (const char *const bad :
+        {"torch.load(x)", "torch.hub.load(x)", "torch.ops.load_library('a.so')", "__import__('os')",
+            "x.__class__", "x.add_(1)", "torch.exp(x, out=x)", "F.relu(x, inplace=True)", "torch.exp",
+            "x.numpy()", "F.gelu(x, approximate='a b')", "torch.sum(x, dtype='float')", "[x for x in x]",
+            "lambda: x", "x; x", "x[, 1]", "torch._C.f(x)", "x if x else x", "print(x)", "", "x +"})
+        EXPECT_NE(said(bad), "") << bad;
+    EXPECT_NE(said(std::string(5000, '(')), "");
+    EXPECT_NE(said(std::string(2000, '(') + "x" + std::string(2000, ')')), "");
 }
 
 } // namespace

@@ -1,4 +1,5 @@
 #include "engine/frontend/onnx/functions/function_samples.h"
+#include "engine/base/words.h"
 
 #include "engine/frontend/onnx/import_onnx.h"
 #include "engine/frontend/passes/dead_code.h"
@@ -120,8 +121,8 @@ private:
 
     Result<void> checkOperator()
     {
-        const auto counted = [](std::size_t count, const char *what) {
-            return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+        const auto counted = [](std::size_t count, const char *noun) {
+            return planloom::counted(static_cast<std::int64_t>(count), noun);
         };
         const OnnxGraph &graph = m_function->graph;
         if (graph.inputs.size() != m_definition.inputs.size()

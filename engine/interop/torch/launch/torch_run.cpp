@@ -131,7 +131,7 @@ Result<bool> writeBatches(
         batch.insert(same.begin(), same.end());
         const std::string number = std::to_string(i);
         const std::string zeros(number.size() < 12 ? 12 - number.size() : 0, '0');
-        TRY_VOID(writeTensors(folder / (zeros + number + ".safetensors"), batch));
+        TRY_VOID(writeSafetensors(folder / (zeros + number + ".safetensors"), batch));
     }
     return true;
 }

@@ -123,6 +123,24 @@ TEST_F(TorchExportCli, CapturesStepsAndReplaysThem)
         << m_said;
 }
 
+TEST_F(TorchExportCli, WritesOperatorsOfFilesAsTheySay)
+{
+    std::ofstream(m_folder / "swish.ops")
+        << "planloom-operators 1\noperator my.ops::Swish\ninputs x\noutputs y\n"
+           "attribute beta = 1.5\nannotation b h -> b h\nbody\n    z = Mul(x, beta)\n"
+           "    g = Sigmoid(z)\n    y = Mul(x, g)\nend\n"
+           "torch \"x * torch.sigmoid(beta * x)\"\n";
+    exportPlan(
+        "'" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/swish.onnx' --operators " + path("swish.ops"),
+        "--devices 2 --gallery data-parallel");
+    std::ifstream file(m_folder / "out" / "programs" / "stage0.py");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_NE(text.find(" * torch.sigmoid(1.5 * "), std::string::npos) << text;
+    EXPECT_NE(text.find("ops.derivative(lambda a: a * torch.sigmoid(1.5 * a), "), std::string::npos) << text;
+    if (hasPython())
+        runOnFake();
+}
+
 TEST_F(TorchExportCli, LeavesNothingOnADiskThatFills)
 {
     exportPlan(kGpt, "--devices 1 --gallery single");
