@@ -19,11 +19,11 @@ struct ModulesOptions {
 
 /// A plan in the words of torch.distributed, on the user's own nn.Module.
 struct ModulesExport {
-    /// README.md, train.py, parallelize.py ...: what `writeTorchFolder` writes. Without files where rows can't
-    /// be said and are not to be left out.
+    /// README.md, train.py, parallelize.py ...: what `writeTorchFolder` writes. Without files where rows
+    /// can't be said and are not to be left out.
     TorchExport folder{};
-    /// What can't be said (`unsaid`, by row), and what the scripts do in its place (`instead`). `isWhole`: what
-    /// is said was planned again, and is the same plan. `text` is empty.
+    /// What can't be said (`unsaid`, by row), and what the scripts do in its place (`instead`). `isWhole`:
+    /// what is said was planned again, and is the same plan. `text` is empty.
     WrittenConfig said{};
     bool isWritten() const { return !folder.files.empty(); }
 };
