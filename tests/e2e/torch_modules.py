@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 PROCESSES = 4
 PLANS = {
@@ -65,7 +66,10 @@ OF_FOLDERS = ("train", "parallelize", "dataset", "stages", "styles", "check")
 
 def worker(folders):
     """On each process: every folder's check.py, one after another."""
+    import torch.distributed
+
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    torch.distributed.destroy_process_group = lambda group=None: None  # processes meet once for all folders
     for folder in folders:
         for name in OF_FOLDERS:
             sys.modules.pop(name, None)
@@ -76,6 +80,9 @@ def worker(folders):
             runpy.run_path(sys.argv[0], run_name="__main__")
         except SystemExit as end:
             outcome = "ok" if not end.code else f"failed: {end.code}"
+        except Exception as error:
+            traceback.print_exc()
+            outcome = f"raised {type(error).__name__}: {error}".splitlines()[0]
         sys.path.remove(folder)
         if os.environ["RANK"] == "0":
             print(f"RESULT {folder} {outcome}", flush=True)

@@ -16,6 +16,9 @@ from torch.distributed.tensor import DTensor
 
 import dataset
 import parallelize
+#if PACKED
+from styles import unpacked
+#end
 
 
 def reference(module, device, batches, rate):
@@ -43,7 +46,7 @@ def own_gradients(training):
             grad = parameter.grad.full_tensor() if isinstance(parameter.grad, DTensor) else parameter.grad
 #if PACKED
             if hasattr(parameter, "packing"):
-                grad = parallelize.unpacked(grad, *parameter.packing)
+                grad = unpacked(grad, *parameter.packing)
 #end
             yield name.replace("_checkpoint_wrapped_module.", ""), grad
 

@@ -3,11 +3,13 @@
 {{ROWS}}"""
 
 import contextlib
-#if STAGES
+#if CSV
 import os
 #end
 
+#if TORCH
 import torch
+#end
 #if SUMS
 import torch.distributed as dist
 #end
@@ -285,7 +287,7 @@ def schedule(parts, device, mesh):
 #end
 
     def mean(loss, _):
-        return loss / MICRO_BATCHES
+        return loss.squeeze() / MICRO_BATCHES
 
     settings = dict(n_microbatches=MICRO_BATCHES, loss_fn=mean, kwargs_chunk_spec=chunks, scale_grads=False)
 #if CSV

@@ -69,7 +69,8 @@ class Stage(nn.Module):
     def forward(self, received=None, **inputs):
         self.received = None if received is None else self.enter(received)
         try:
-            return self.loss_of(self.module(**{name.removeprefix("input_"): value for name, value in inputs.items()}))
+            outputs = self.module(**{name.removeprefix("input_"): value for name, value in inputs.items()})
+            return self.loss_of(outputs).reshape(1)  # schedules join what the last stage returns
         except Leave as left:
             return self.leave(left.value)
         finally:

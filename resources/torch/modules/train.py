@@ -10,6 +10,7 @@ import inspect
 import os
 import sys
 import time
+from datetime import timedelta
 
 import torch
 
@@ -39,7 +40,6 @@ if too_old():
 
 import torch.distributed as dist  # noqa: E402
 from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
-from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import dataset  # noqa: E402
 import parallelize  # noqa: E402
@@ -55,8 +55,8 @@ def start(deadline=600.0):
     device = torch.device(kind, here) if kind == "cuda" else torch.device("cpu")
     if kind == "cuda":
         torch.cuda.set_device(device)
-    from datetime import timedelta
-    dist.init_process_group("nccl" if kind == "cuda" else "gloo", timeout=timedelta(seconds=deadline))
+    if not dist.is_initialized():
+        dist.init_process_group("nccl" if kind == "cuda" else "gloo", timeout=timedelta(seconds=deadline))
     return device, init_device_mesh(kind, tuple(parallelize.MESH.values()), mesh_dim_names=tuple(parallelize.MESH))
 
 
@@ -164,6 +164,7 @@ class Training:
     @contextlib.contextmanager
     def surroundings(self, batch):
         """What forward and backward pass run in."""
+#if SURROUNDED
         with contextlib.ExitStack() as stack:
 #if LOSS_PARALLEL
             from torch.distributed.tensor.parallel import loss_parallel
@@ -173,6 +174,9 @@ class Training:
             stack.enter_context(parallelize.context(batch, self.mesh))
 #end
             yield
+#else
+        yield
+#end
 
 
 def main():

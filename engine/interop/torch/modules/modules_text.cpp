@@ -345,8 +345,6 @@ private:
             imported.emplace_back("Cut");
         if (has("LOCAL_SIZES"))
             imported.emplace_back("local_sizes");
-        if (has("PACKED"))
-            imported.emplace_back("unpacked  # noqa: F401");
         if (!imported.empty()) {
             m_made["STYLES"] = joinedBy(imported);
             flag("STYLES_FILE", true);
@@ -437,6 +435,8 @@ private:
             m_made["AUTOCAST"] = m_words.autocast;
         flag("TF32", m_words.tensorFloat32);
         flag("PATTERNS", has("TENSOR") || has("FSDP") || has("RECOMPUTE"));
+        flag("SURROUNDED", has("LOSS_PARALLEL") || has("CONTEXT"));
+        flag("TORCH", has("TF32") || has("AUTOCAST") || has("TIED") || has("DDP"));
         flag("SUMS", has("AVERAGE") || has("TIED"));
         flag("LOCAL_TENSORS",
             has("LOSS_PARALLEL") || has("ENTERS") || (has("TENSOR") && has("AVERAGE"))
