@@ -83,12 +83,13 @@ def precision(device):
 
 
 def matching(module, patterns):
-    """Names of modules that patterns name, a `*` for any one part of a name."""
+    """Names of modules that are here and that patterns name, a `*` for any one part of a name."""
     def is_one(parts, pattern):
         return len(parts) == len(pattern) and all(b in ("*", a) for a, b in zip(parts, pattern))
 
     patterns = [each.split(".") for each in patterns]
-    return [name for name, _ in module.named_modules() if any(is_one(name.split("."), each) for each in patterns)]
+    here = [name for name, each in module.named_modules() if type(each).__name__ != "Elsewhere"]
+    return [name for name in here if any(is_one(name.split("."), each) for each in patterns)]
 #end
 #if TENSOR
 
@@ -123,7 +124,7 @@ def tensor_parallel(module, mesh):
 #else
     for plan in (styles(),):
 #end
-        parallelize_module(module, mesh, {pattern: style for pattern, style in plan.items() if matching(module, [pattern])})
+        parallelize_module(module, mesh, {name: style for pattern, style in plan.items() for name in matching(module, [pattern])})
     for first, *others in names.values():  # tied parameters stay so
         for other in others:
             owner, _, own = other.rpartition(".")
@@ -216,17 +217,21 @@ def recompute(module):
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
     for name in matching(module, RECOMPUTED):
         owner, _, own = name.rpartition(".")
-        if type(module.get_submodule(name)).__name__ != "Elsewhere":
-            setattr(module.get_submodule(owner), own, checkpoint_wrapper(module.get_submodule(name)))
+        setattr(module.get_submodule(owner), own, checkpoint_wrapper(module.get_submodule(name)))
 #end
 #if FSDP
 
 
 def shard(root, module, mesh):
     from torch.distributed.fsdp import fully_shard
+    names = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(parameter, []).append(name)
     for name in matching(module, WRAPPED):
-        if list(module.get_submodule(name).parameters()):
-            fully_shard(module.get_submodule(name), mesh=mesh["{{DATA}}"], reshard_after_forward={{RESHARD}})
+        own = module.get_submodule(name).parameters()
+        if not all(each.startswith(name + ".") for parameter in own for each in names[parameter]):
+            continue  # tied to another module's: with the root's
+        fully_shard(module.get_submodule(name), mesh=mesh["{{DATA}}"], reshard_after_forward={{RESHARD}})
     fully_shard(root, mesh=mesh["{{DATA}}"], reshard_after_forward={{RESHARD}})
 #end
 #if ACCUMULATE

@@ -53,8 +53,8 @@ public:
     {
     }
 
-    /// The rows that an operator follows from, or, where the default decided, those of what it reads, then any
-    /// that speak of the axis.
+    /// The rows that an operator follows from, or, where the default decided, those of what it reads, then
+    /// any that speak of the axis.
     void add(OperatorId op, const std::string &axis)
     {
         if (addOf(op, axis))
@@ -98,7 +98,8 @@ public:
                     && (m_plan.schedule != made.schedule || m_plan.order != made.order))
                 || (std::holds_alternative<OverlapRule>(row.rule) && m_plan.overlap != made.overlap)
                 || (std::holds_alternative<InFlightRule>(row.rule) && m_plan.inFlight != made.inFlight)
-                || (std::holds_alternative<OpOrderRule>(row.rule) && m_plan.orders.size() != made.orders.size())
+                || (std::holds_alternative<OpOrderRule>(row.rule)
+                    && m_plan.orders.size() != made.orders.size())
                 || (std::holds_alternative<CommunicateRule>(row.rule)
                     && m_plan.communicationOrders.size() != made.communicationOrders.size())
                 || (std::holds_alternative<InterleaveRule>(row.rule)
@@ -116,20 +117,22 @@ private:
         const std::size_t before = m_round.unsaid.size();
         for (const RowId id : own.rows) {
             const Rule &rule = m_table.rows[at(id)].rule;
-            const bool isBehind = (mine.partition != theirs.partition
-                                      && (std::holds_alternative<OpTransRule>(rule)
-                                          || std::holds_alternative<SliceRule>(rule)
-                                          || std::holds_alternative<LanesRule>(rule)
-                                          || std::holds_alternative<CoshardRule>(rule)
-                                          || std::holds_alternative<RingRule>(rule)))
+            const bool isBehind =
+                (mine.partition != theirs.partition
+                    && (std::holds_alternative<OpTransRule>(rule) || std::holds_alternative<SliceRule>(rule)
+                        || std::holds_alternative<LanesRule>(rule)
+                        || std::holds_alternative<CoshardRule>(rule)
+                        || std::holds_alternative<RingRule>(rule)))
                 || (mine.sharding != theirs.sharding && std::holds_alternative<OptimizerShardingRule>(rule))
-                || (mine.recomputeGroup != theirs.recomputeGroup && std::holds_alternative<RecomputeRule>(rule))
+                || (mine.recomputeGroup != theirs.recomputeGroup
+                    && std::holds_alternative<RecomputeRule>(rule))
                 || (mine.devices != theirs.devices && std::holds_alternative<OpAssignRule>(rule))
                 || (mine.attention != theirs.attention && std::holds_alternative<AttentionRule>(rule))
                 || (mine.offloaded != theirs.offloaded && std::holds_alternative<OffloadRule>(rule))
                 || (mine.weightVersions != theirs.weightVersions
                     && std::holds_alternative<WeightVersionsRule>(rule))
-                || (mine.splitBackward != theirs.splitBackward && std::holds_alternative<SplitBackwardRule>(rule));
+                || (mine.splitBackward != theirs.splitBackward
+                    && std::holds_alternative<SplitBackwardRule>(rule));
             if (isBehind)
                 m_round.unsaid.insert(id);
         }
@@ -164,8 +167,7 @@ Result<Round> roundOf(const PlanRequest &request)
     RowsBehind behind(round);
     for (const Refusal &refusal : round.read.refused) {
         behind.add(refusal.op, refusal.axis);
-        const std::string reason
-            = round.answer->plan->graph->at(refusal.op).name + ": " + refusal.why;
+        const std::string reason = round.answer->plan->graph->at(refusal.op).name + ": " + refusal.why;
         if (round.reasons.size() < kMostReasons
             && std::find(round.reasons.begin(), round.reasons.end(), reason) == round.reasons.end())
             round.reasons.push_back(reason);
@@ -177,13 +179,14 @@ Result<Round> roundOf(const PlanRequest &request)
     const auto said = plannedAsTheyAre(again, PlanGrade::Planned);
     if (said && !decidesAlike(*round.answer->plan, *(*said)->plan))
         behind.addDifferences(*(*said)->plan);
-    const bool isSame = said && decidesAlike(*round.answer->plan, *(*said)->plan) && round.read.refused.empty();
+    const bool isSame =
+        said && decidesAlike(*round.answer->plan, *(*said)->plan) && round.read.refused.empty();
     if (!isSame && round.unsaid.empty())
         return Error{ErrorCode::NotSupported,
             "the plan can't be said in PyTorch's own words, and no row is behind it: "
                 + (!round.reasons.empty() ? round.reasons.front()
-                                          : said ? std::string("what was read off it is another plan")
-                                                 : describe(said.error())),
+                        : said            ? std::string("what was read off it is another plan")
+                                          : describe(said.error())),
             "--format torch writes every plan", "--format"};
     return round;
 }
@@ -232,13 +235,17 @@ Result<ModulesExport> modulesExport(const PlanRequest &request, const ModulesOpt
         return made;
     std::vector<std::string> notes;
     for (const UnsaidRow &row : made.said.unsaid)
-        notes.push_back("Left out, since PyTorch has no words for it: " + rowWords(row.row.index) + ", `" + row.text + "`.");
+        notes.push_back("Left out, since PyTorch has no words for it: " + rowWords(row.row.index) + ", `"
+            + row.text + "`.");
     if (!round.read.words.madeInside.empty())
-        notes.emplace_back("The model makes constants from the length of what it is given, which is a part of the "
-                           "sequence here: let it take positions as an input.");
+        notes.emplace_back(
+            "The model makes constants from the length of what it is given, which is a part of the "
+            "sequence here: let it take positions as an input.");
     if (!round.read.words.localSizes.empty())
-        notes.emplace_back("Where heads or columns are shared out, forward has to shape what it computes by `-1`, or by attributes: "
-                           "those that it uses and that are listed in `LOCAL_SIZES` are made those of one device.");
+        notes.emplace_back(
+            "Where heads or columns are shared out, forward has to shape what it computes by `-1`, or by "
+            "attributes: "
+            "those that it uses and that are listed in `LOCAL_SIZES` are made those of one device.");
     made.folder.files = filesOf({.words = round.read.words,
         .answer = *round.answer,
         .model = *request.model,
@@ -255,8 +262,8 @@ Error unsaidError(const ModulesExport &made)
     std::string list;
     for (const UnsaidRow &row : made.said.unsaid)
         list += "\n  " + rowWords(row.row.index) + ": " + row.text
-            + (row.secondsWithout > 0 ? " (a step without it: " + formatSeconds(row.secondsWithout) + " in place of "
-                      + formatSeconds(made.said.planSeconds) + ")"
+            + (row.secondsWithout > 0 ? " (a step without it: " + formatSeconds(row.secondsWithout)
+                        + " in place of " + formatSeconds(made.said.planSeconds) + ")"
                                       : "");
     for (const std::string &reason : made.said.notes)
         list += "\n  " + reason;

@@ -208,8 +208,9 @@ private:
         for (const WordAxis &axis : m_words.axes)
             mesh += (mesh.empty() ? "" : ", ") + pythonText(axis.name) + ": " + std::to_string(axis.size);
         m_made["MESH"] = "{" + (mesh.empty() ? std::string("\"one\": 1") : mesh) + "}";
-        for (const auto &[role, name] : {std::pair(WordRole::Data, "DATA"), std::pair(WordRole::Tensor, "TENSOR"),
-                 std::pair(WordRole::Context, "CONTEXT"), std::pair(WordRole::Stages, "STAGES")})
+        for (const auto &[role, name] :
+            {std::pair(WordRole::Data, "DATA"), std::pair(WordRole::Tensor, "TENSOR"),
+                std::pair(WordRole::Context, "CONTEXT"), std::pair(WordRole::Stages, "STAGES")})
             if (const WordAxis *const axis = m_words.axisOf(role))
                 m_made[name] = axis->name;
     }
@@ -266,7 +267,8 @@ private:
         for (const auto &each : batches)
             if (each.second >= 0)
                 cut.push_back(each);
-        m_made["CUTS"] = data == nullptr ? "{}" : "{" + pythonText(data->name) + ": " + dimensionsText(cut) + "}";
+        m_made["CUTS"] =
+            data == nullptr ? "{}" : "{" + pythonText(data->name) + ": " + dimensionsText(cut) + "}";
         m_made["CUT_AXES"] = data == nullptr ? "()" : "(" + pythonText(data->name) + ",)";
         const auto loss = std::find(m_graph.outputs.begin(), m_graph.outputs.end(), m_graph.loss);
         m_made["LOSS"] = std::to_string(loss == m_graph.outputs.end() ? 0 : loss - m_graph.outputs.begin());
@@ -296,7 +298,8 @@ private:
         m_made["ROTATE"] = m_words.gathersKeys ? "allgather" : "alltoall";
         if (!m_words.madeInside.empty())
             m_made["MADE_INSIDE"] = pythonText("the model makes " + joinedBy(m_words.madeInside)
-                + " from the length of what it is given, which is a part of the sequence here: let the module "
+                + " from the length of what it is given, which is a part of the sequence here: let the "
+                  "module "
                   "take positions as an input, or check.py will differ");
     }
 
@@ -312,15 +315,14 @@ private:
         m_made["PLACEMENTS"] = namesIn(lines, kPlacements);
         if (m_made["PLACEMENTS"].empty())
             m_made["PLACEMENTS"] = "Replicate  # noqa: F401";
-        const std::string own
-            = namesIn(lines, {"ColwiseParallel", "RowwiseParallel", "SequenceParallel"});
+        const std::string own = namesIn(lines, {"ColwiseParallel", "RowwiseParallel", "SequenceParallel"});
         if (!own.empty())
             m_made["PARALLEL_STYLES"] = own;
         std::string outputs;
         for (const auto &[pattern, output] : folded(m_words.outputs, m_weighted))
-            outputs += "        " + pythonText(pattern) + ": PrepareModuleOutput(output_layouts="
-                + textOf(output.made) + ", desired_output_layouts=" + textOf(output.given)
-                + ", use_local_output=False),\n";
+            outputs += "        " + pythonText(pattern)
+                + ": PrepareModuleOutput(output_layouts=" + textOf(output.made)
+                + ", desired_output_layouts=" + textOf(output.given) + ", use_local_output=False),\n";
         if (!outputs.empty()) {
             m_made["OUTPUT_LINES"] = outputs;
             m_made["OUTPUT_PLACEMENTS"] = namesIn(outputs, kPlacements);
@@ -405,8 +407,7 @@ private:
         flag("ZERO2", m_words.zero == 2);
         flag("FSDP", m_words.zero > 1);
         m_made["RESHARD"] = pythonFlag(m_words.zero == 3 && !m_words.keepsWeights);
-        flag("DDP",
-            has("DATA") && !has("FSDP") && !has("TENSOR") && !has("STAGES") && !has("CONTEXT"));
+        flag("DDP", has("DATA") && !has("FSDP") && !has("TENSOR") && !has("STAGES") && !has("CONTEXT"));
         flag("OUTER", has("DDP") || has("STAGES"));
         std::vector<std::string> averaged;
         std::vector<std::string> means;
@@ -416,8 +417,7 @@ private:
                 if (!has("DDP") && !(role == std::string_view("DATA") && has("FSDP")))
                     averaged.push_back(means.back());
             }
-        const auto tuple
-            = [](const std::vector<std::string> &items) { return "(" + joinedBy(items) + ",)"; };
+        const auto tuple = [](const std::vector<std::string> &items) { return "(" + joinedBy(items) + ",)"; };
         if (!averaged.empty()) {
             m_made["AVERAGED"] = tuple(averaged);
             flag("AVERAGE", true);
@@ -488,7 +488,7 @@ private:
         need(has("CONTEXT"), "torch.distributed.tensor.experimental", "context_parallel", "2.6");
         if (has("STAGES"))
             need(true, "torch.distributed.pipelining.schedules", m_made["SCHEDULE_CLASS"],
-                m_words.scheduleClass == "DualPipeV"         ? "2.9"
+                m_words.scheduleClass == "DualPipeV"           ? "2.9"
                     : m_words.scheduleClass == "ZBVZeroBubble" ? "2.6"
                     : has("CSV")                               ? "2.6"
                                                                : "2.5");
@@ -521,7 +521,8 @@ std::string filledIn(std::string_view text, const std::map<std::string, std::str
         else if (line.starts_with("#end"))
             chosen.pop_back();
         else if (std::find(chosen.begin(), chosen.end(), false) == chosen.end()) {
-            for (std::size_t begin = line.find("{{"); begin != std::string::npos; begin = line.find("{{", begin)) {
+            for (std::size_t begin = line.find("{{"); begin != std::string::npos;
+                 begin = line.find("{{", begin)) {
                 const std::size_t close = line.find("}}", begin);
                 const auto word = words.find(line.substr(begin + 2, close - begin - 2));
                 const std::string value = word == words.end() ? std::string{} : word->second;
@@ -552,9 +553,9 @@ std::map<std::string, std::string> filesOf(const ModulesText &text)
     }
     if (!text.words.scheduleCsv.empty())
         files["schedule.csv"] = text.words.scheduleCsv;
-    files["plan.json"]
-        = nlohmann::json{{"format", "planloom-torch-modules"}, {"world", text.answer.deviceCount}, {"rows", text.rows}}.dump(
-              1, ' ', false, nlohmann::json::error_handler_t::replace)
+    files["plan.json"] = nlohmann::json{{"format", "planloom-torch-modules"},
+                             {"world", text.answer.deviceCount}, {"rows", text.rows}}
+                             .dump(1, ' ', false, nlohmann::json::error_handler_t::replace)
         + "\n";
     return files;
 }

@@ -171,9 +171,9 @@ private:
             if (op.direction != Direction::Forward || m_source.moduleOf(id).empty())
                 continue;
             const std::int32_t layer = m_source.model.index->layerOf(id);
-            wrapped.insert(layer < 0 ? m_source.moduleOf(id)
-                                     : m_source.model.index->pathOf(
-                                         m_source.model.index->layers().scopes[at(layer)]));
+            wrapped.insert(layer < 0
+                    ? m_source.moduleOf(id)
+                    : m_source.model.index->pathOf(m_source.model.index->layers().scopes[at(layer)]));
         }
         if (words.zero > 1)
             words.wrapped.assign(wrapped.begin(), wrapped.end());
@@ -255,8 +255,8 @@ private:
 
 const WordAxis *PlanWords::axisOf(WordRole role) const
 {
-    const auto found
-        = std::find_if(axes.begin(), axes.end(), [role](const WordAxis &axis) { return axis.role == role; });
+    const auto found =
+        std::find_if(axes.begin(), axes.end(), [role](const WordAxis &axis) { return axis.role == role; });
     return found == axes.end() ? nullptr : &*found;
 }
 

@@ -24,7 +24,8 @@ std::vector<std::string> modulesAround(const std::string &path)
 class StageReader
 {
 public:
-    StageReader(const WordsSource &source, const WordAxis &axis, const std::vector<Laid> &laid, ReadWords &read)
+    StageReader(
+        const WordsSource &source, const WordAxis &axis, const std::vector<Laid> &laid, ReadWords &read)
         : m_source(source)
         , m_graph(*source.plan.graph)
         , m_axis(axis)
@@ -37,12 +38,17 @@ public:
     void run()
     {
         m_modules.resize(m_graph.operators.size());
+        const std::vector<bool> isOfWeights = ofWeights();
         std::map<std::string, std::set<std::int32_t>> stagesOf;
         for (const OperatorId op : forwards()) {
             const std::string own = m_source.moduleOf(op);
             m_modules[at(op)] = own.empty() ? m_source.model.index->pathOf(m_graph.at(op).scope) : own;
+            const auto &outputs = m_graph.at(op).outputs;
+            const bool isOfStage = std::any_of(outputs.begin(), outputs.end(),
+                [&](TensorId output) { return output.valid() && isOfWeights[at(output)]; });
             for (const std::string &module : modulesAround(m_modules[at(op)]))
-                stagesOf[module].insert(stageOf(op));
+                if (isOfStage) // what depends on no weights is made on every stage
+                    stagesOf[module].insert(stageOf(op));
         }
         for (const auto &[module, stages] : stagesOf) {
             const auto isWhole = [&](const std::string &each) {
@@ -72,7 +78,10 @@ private:
             all.push_back(OperatorId{static_cast<std::int32_t>(o)});
         return all;
     }
-    std::int32_t stageOf(OperatorId op) const { return std::max(0, m_source.plan.decisions[at(op)].stage.index); }
+    std::int32_t stageOf(OperatorId op) const
+    {
+        return std::max(0, m_source.plan.decisions[at(op)].stage.index);
+    }
     OperatorId firstOf(std::int32_t stage) const
     {
         for (const OperatorId op : forwards())
@@ -80,7 +89,10 @@ private:
                 return op;
         return OperatorId{0};
     }
-    void refuse(OperatorId op, std::string why) { m_read.refused.push_back({op, m_axis.name, std::move(why)}); }
+    void refuse(OperatorId op, std::string why)
+    {
+        m_read.refused.push_back({op, m_axis.name, std::move(why)});
+    }
 
     /// False for lists of modules ("h" of "h.0"), which are not called and can't be passed by.
     bool isModule(const std::string &path, const std::map<std::string, std::set<std::int32_t>> &all) const
@@ -95,7 +107,8 @@ private:
     {
         std::vector<MeshAxis> mesh = m_source.mesh;
         const auto &devices = m_source.plan.decisions[at(op)].devices;
-        const DeviceId device = m_source.plan.units.deviceOf(0, devices.empty() ? DeviceId{0} : devices.front());
+        const DeviceId device =
+            m_source.plan.units.deviceOf(0, devices.empty() ? DeviceId{0} : devices.front());
         const auto places = coordinatesOf(mesh, device);
         for (std::size_t i = 0; places && i < mesh.size(); ++i)
             if (mesh[i].name == m_axis.name)

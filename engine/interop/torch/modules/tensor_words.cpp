@@ -133,7 +133,8 @@ private:
         style.to = wanted(id, main);
         style.made = made(id, 0);
         style.given = handedOn(op.outputs.front(), style.made);
-        const bool isStyled = isCut(style.from) || isCut(style.to) || isCut(style.made) || !style.made.isWhole();
+        const bool isStyled =
+            isCut(style.from) || isCut(style.to) || isCut(style.made) || !style.made.isWhole();
         const bool isEmbedding = op.kind == OperatorKind::Embedding;
         style.staysDTensor = isStyled && isCut(style.given)
             && ((style.given.dimension != -1 && (given.isDTensor || isEmbedding || !style.made.isWhole()))
@@ -183,7 +184,8 @@ private:
         const Operator &op = m_graph.at(id);
         const auto known = m_source.classes.find(module);
         const std::string name = known == m_source.classes.end() ? std::string{} : known->second;
-        const bool isLinear = name.empty() ? op.kind == OperatorKind::Linear : name.ends_with(".linear.Linear");
+        const bool isLinear =
+            name.empty() ? op.kind == OperatorKind::Linear : name.ends_with(".linear.Linear");
         const bool isEmbedding =
             name.empty() ? op.kind == OperatorKind::Embedding : name.ends_with(".sparse.Embedding");
         style.kind = ModuleStyle::Kind::Cut;
@@ -260,7 +262,8 @@ private:
         bool areAlike = true;
         for (const OperatorId reader : m_uses.consumers[at(tensor)]) {
             const Operator &op = m_graph.at(reader);
-            if (op.direction != Direction::Forward || (isOfLoss(op) && op.kind != OperatorKind::ClassStatistics))
+            if (op.direction != Direction::Forward
+                || (isOfLoss(op) && op.kind != OperatorKind::ClassStatistics))
                 continue;
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 if (op.inputs[slot] != tensor)
@@ -393,8 +396,7 @@ Placement placementOf(
     if (dimension >= 0)
         return {Placement::Kind::Shard,
             dimension > 0 && dimension + 1 == static_cast<std::int32_t>(terms.terms.size()) ? -1 : dimension};
-    const bool isSum = isOutput
-        && annotation.dimensions[at(split->dimension)].mark == DimensionMark::Reduce;
+    const bool isSum = isOutput && annotation.dimensions[at(split->dimension)].mark == DimensionMark::Reduce;
     return isSum ? Placement{Placement::Kind::Partial, 0} : Placement{};
 }
 

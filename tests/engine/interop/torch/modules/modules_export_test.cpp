@@ -1,6 +1,6 @@
 // planloom-cli export --format torch-modules: what it writes is Python, and asks a torch without numbers
-// (fake_modules) for what the plan says; what PyTorch has no words for is refused row by row. That its numbers
-// are right is for tests/e2e/torch_modules.py to say, where there is a torch.
+// (fake_modules) for what the plan says; what PyTorch has no words for is refused row by row. That its
+// numbers are right is for tests/e2e/torch_modules.py to say, where there is a torch.
 
 #include "planloom_paths.h"
 
@@ -52,13 +52,15 @@ protected:
     {
         EXPECT_EQ(cli("solve " + model + " " + options + " --allow-copies --out " + path("plan.json")), 0)
             << m_said;
-        return cli("export " + path("plan.json") + " --format torch-modules " + how + " --out " + path("out"));
+        return cli(
+            "export " + path("plan.json") + " --format torch-modules " + how + " --out " + path("out"));
     }
     bool hasPython() { return run("python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'") == 0; }
     /// What all ranks ask the fake torch for, in `m_said`.
     void runOnFake()
     {
-        const std::string program = "'" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/modules/fake_modules/run_modules.py' ";
+        const std::string program =
+            "'" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/modules/fake_modules/run_modules.py' ";
         EXPECT_EQ(run("python3 -B " + program + path("out") + " " + path("plan.json")), 0) << m_said;
     }
     bool says(const std::string &text) const { return m_said.find(text) != std::string::npos; }
@@ -76,9 +78,11 @@ TEST_F(ModulesExportCli, AsksForStylesThatFollowFromLayouts)
 {
     if (!hasPython())
         GTEST_SKIP() << "there is no python3 to run exported scripts with (apt-get install python3)";
-    ASSERT_EQ(exported(kSmallLlama, "--devices 4 --gallery sequence-parallel"), 0) << m_said;
+    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery sequence-parallel"), 0) << m_said;
     const std::string file = fileText("parallelize.py");
-    EXPECT_NE(file.find("RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False)"),
+    EXPECT_NE(
+        file.find(
+            "RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1), use_local_output=False)"),
         std::string::npos)
         << file;
     EXPECT_NE(file.find("SequenceParallel()"), std::string::npos) << file;
@@ -88,7 +92,7 @@ TEST_F(ModulesExportCli, AsksForStylesThatFollowFromLayouts)
     runOnFake();
     EXPECT_TRUE(says("ColwiseParallel(")) << m_said;
     // Without the rows that cut sequences norms have no style, and what rows of weights make is joined.
-    ASSERT_EQ(exported(kSmallLlama, "--devices 4 --gallery tensor-parallel"), 0) << m_said;
+    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery tensor-parallel"), 0) << m_said;
     runOnFake();
     EXPECT_FALSE(says("SequenceParallel")) << m_said;
     EXPECT_TRUE(says("RowwiseParallel()")) << m_said;
@@ -98,17 +102,18 @@ TEST_F(ModulesExportCli, AsksForStagesAndTheirSchedule)
 {
     if (!hasPython())
         GTEST_SKIP() << "there is no python3 to run exported scripts with (apt-get install python3)";
-    for (const auto &[plan, asked, stages] :
-        {std::tuple("--gallery 1f1b --micro-batches 4", R"(["schedule", "Schedule1F1B", "[0]", "4", "None"])", 4),
-            std::tuple("--gallery 1f1b --micro-batches 4 --schedule gpipe",
-                R"(["schedule", "ScheduleGPipe", "[0]", "4", "None"])", 4),
-            std::tuple("--gallery 3d:dp=1,tp=1,pp=4,interleave=2 --micro-batches 4",
-                R"(["schedule", "ScheduleInterleaved1F1B", "[0, 4]", "4", "None"])", 8),
-            std::tuple("--gallery 1f1b --schedule zb-v --micro-batches 8",
-                R"(["schedule", "ScheduleZBVZeroBubble", "[0, 7]", "8", "None"])", 8),
-            std::tuple("--gallery 1f1b --schedule dualpipev --micro-batches 8",
-                R"(["schedule", "ScheduleDualPipeV", "[0, 7]", "8", "None"])", 8),
-            std::tuple("--gallery 1f1b --schedule zb-h1 --micro-batches 4", R"(["csv", "compute_only", "4"])", 4)}) {
+    for (const auto &[plan, asked, stages] : {std::tuple("--gallery 1f1b --micro-batches 4",
+                                                  R"(["schedule", "Schedule1F1B", "[0]", "4", "None"])", 4),
+             std::tuple("--gallery 1f1b --micro-batches 4 --schedule gpipe",
+                 R"(["schedule", "ScheduleGPipe", "[0]", "4", "None"])", 4),
+             std::tuple("--gallery 3d:dp=1,tp=1,pp=4,interleave=2 --micro-batches 4",
+                 R"(["schedule", "ScheduleInterleaved1F1B", "[0, 4]", "4", "None"])", 8),
+             std::tuple("--gallery 1f1b --schedule zb-v --micro-batches 8",
+                 R"(["schedule", "ScheduleZBVZeroBubble", "[0, 7]", "8", "None"])", 8),
+             std::tuple("--gallery 1f1b --schedule dualpipev --micro-batches 8",
+                 R"(["schedule", "ScheduleDualPipeV", "[0, 7]", "8", "None"])", 8),
+             std::tuple("--gallery 1f1b --schedule zb-h1 --micro-batches 4",
+                 R"(["csv", "compute_only", "4"])", 4)}) {
         SCOPED_TRACE(plan);
         ASSERT_EQ(exported(kSmallLlama, std::string("--devices 4 ") + plan), 0) << m_said;
         runOnFake();
@@ -127,7 +132,8 @@ TEST_F(ModulesExportCli, AsksForWhatReplicasShare)
     for (const auto &[plan, reshard] : {std::pair("zero2", "False"), std::pair("zero3", "True")}) {
         ASSERT_EQ(exported(kSmallLlama, std::string("--devices 4 --gallery ") + plan), 0) << m_said;
         runOnFake();
-        EXPECT_TRUE(says(std::string(R"(["fully_shard", "dp", "?", ")") + reshard)) << m_said; // the whole module
+        EXPECT_TRUE(says(std::string(R"(["fully_shard", "dp", "?", ")") + reshard))
+            << m_said; // the whole module
     }
     ASSERT_EQ(exported(kSmallLlama, "--devices 4 --gallery zero1"), 0) << m_said;
     EXPECT_NE(fileText("train.py").find("ZeroRedundancyOptimizer("), std::string::npos);
@@ -146,7 +152,8 @@ TEST_F(ModulesExportCli, RefusesRowsThatPyTorchHasNoWordsFor)
     EXPECT_TRUE(says("--format torch ")) << m_said;
     EXPECT_TRUE(says("--leave-out")) << m_said;
     EXPECT_FALSE(fs::exists(m_folder / "out"));
-    EXPECT_EQ(exported(kSmallGpt, "--devices 4 --gallery zero3 --offload states", "--leave-out"), 1) << m_said;
+    EXPECT_EQ(exported(kSmallGpt, "--devices 4 --gallery zero3 --offload states", "--leave-out"), 1)
+        << m_said;
     EXPECT_TRUE(says("has no words for")) << m_said;
     EXPECT_NE(fileText("README.md").find("`offload all : states`"), std::string::npos);
     EXPECT_EQ(fileText("parallelize.py").find("offload"), std::string::npos);
@@ -156,9 +163,10 @@ TEST_F(ModulesExportCli, WritesWhatPyflakesHasNothingToSayOf)
 {
     if (run("pyflakes3 --version") != 0)
         GTEST_SKIP() << "there is no pyflakes (apt-get install python3-pyflakes)";
-    for (const char *const plan : {"--gallery data-parallel --micro-batches 2", "--gallery zero1", "--gallery zero3",
-             "--gallery sequence-parallel", "--gallery context-parallel", "--gallery 1f1b --micro-batches 4",
-             "--gallery 1f1b --schedule zb-h1 --micro-batches 4", "--gallery 3d:dp=2,tp=2,pp=1 --precision bf16",
+    for (const char *const plan : {"--gallery data-parallel --micro-batches 2", "--gallery zero1",
+             "--gallery zero3", "--gallery sequence-parallel", "--gallery context-parallel",
+             "--gallery 1f1b --micro-batches 4", "--gallery 1f1b --schedule zb-h1 --micro-batches 4",
+             "--gallery 3d:dp=2,tp=2,pp=1 --precision bf16",
              "--gallery 3d:dp=1,tp=2,pp=2 --micro-batches 4 --recompute full"}) {
         SCOPED_TRACE(plan);
         ASSERT_EQ(exported(kSmallGpt, std::string("--devices 4 ") + plan), 0) << m_said;
@@ -168,7 +176,8 @@ TEST_F(ModulesExportCli, WritesWhatPyflakesHasNothingToSayOf)
 
 TEST(FilledIn, ChoosesLinesAndFillsInWords)
 {
-    EXPECT_EQ(filledIn("a {{A}}\n#if B\nb\n#if C\nc\n#end\n#else\nd\n#end\n{{X}}e", {{"A", "{{B}}"}, {"B", ""}}),
+    EXPECT_EQ(
+        filledIn("a {{A}}\n#if B\nb\n#if C\nc\n#end\n#else\nd\n#end\n{{X}}e", {{"A", "{{B}}"}, {"B", ""}}),
         "a {{B}}\nb\ne");
     EXPECT_EQ(filledIn("#if B\nb\n#else\nd {{A}}{{A}}\n#end\n", {{"A", "1"}}), "d 11\n");
 }
