@@ -337,6 +337,9 @@ class Tied:
     def add_up(self):
         for parameters, group in self.groups:
 #if LOCAL_TENSORS
+            for each in parameters:
+                if isinstance(each.grad, DTensor):  # which may lie otherwise than its parameter
+                    each.grad = each.grad.redistribute(placements=each.placements)
             grads = [each.grad.to_local() if isinstance(each.grad, DTensor) else each.grad for each in parameters]
 #else
             grads = [each.grad for each in parameters]

@@ -272,7 +272,9 @@ std::string WordsSource::moduleOf(OperatorId op) const
             module = dot == std::string::npos ? name : name.substr(0, dot);
         }
     // A weight that two modules share has the name that it has in the first.
-    return module.empty() || !classes.contains(each.name) ? module : each.name;
+    const bool isShared =
+        classes.empty() ? model.index->findOperator(module).valid() : classes.contains(each.name);
+    return module.empty() || !isShared ? module : each.name;
 }
 
 const Split *WordsSource::splitOf(OperatorId op, const std::string &axis) const

@@ -78,7 +78,7 @@ TEST_F(ModulesExportCli, AsksForStylesThatFollowFromLayouts)
 {
     if (!hasPython())
         GTEST_SKIP() << "there is no python3 to run exported scripts with (apt-get install python3)";
-    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery sequence-parallel"), 0) << m_said;
+    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery sequence-parallel", "--leave-out"), 1) << m_said;
     const std::string file = fileText("parallelize.py");
     EXPECT_NE(
         file.find(
@@ -90,12 +90,13 @@ TEST_F(ModulesExportCli, AsksForStylesThatFollowFromLayouts)
         std::string::npos)
         << file;
     runOnFake();
-    EXPECT_TRUE(says("ColwiseParallel(")) << m_said;
+    EXPECT_TRUE(says("SequenceParallel()")) << m_said;
+    EXPECT_NE(file.find("Cut({\"weight\": (1, 3), \"bias\": (0, 3)}"), std::string::npos) << file;
     // Without the rows that cut sequences norms have no style, and what rows of weights make is joined.
     ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery tensor-parallel"), 0) << m_said;
     runOnFake();
     EXPECT_FALSE(says("SequenceParallel")) << m_said;
-    EXPECT_TRUE(says("RowwiseParallel()")) << m_said;
+    EXPECT_TRUE(says("RowwiseParallel(input_layouts=Replicate())")) << m_said;
 }
 
 TEST_F(ModulesExportCli, AsksForStagesAndTheirSchedule)
@@ -146,7 +147,7 @@ TEST_F(ModulesExportCli, AsksForWhatReplicasShare)
 
 TEST_F(ModulesExportCli, RefusesRowsThatPyTorchHasNoWordsFor)
 {
-    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery zero3 --offload states"), 1);
+    ASSERT_EQ(exported(kSmallGpt, "--devices 4 --gallery zero3 --offload states"), 2);
     EXPECT_TRUE(says("offload all : states")) << m_said;
     EXPECT_FALSE(says("zero3 weight:*")) << m_said;
     EXPECT_TRUE(says("--format torch ")) << m_said;
@@ -164,7 +165,7 @@ TEST_F(ModulesExportCli, WritesWhatPyflakesHasNothingToSayOf)
     if (run("pyflakes3 --version") != 0)
         GTEST_SKIP() << "there is no pyflakes (apt-get install python3-pyflakes)";
     for (const char *const plan : {"--gallery data-parallel --micro-batches 2", "--gallery zero1",
-             "--gallery zero3", "--gallery sequence-parallel", "--gallery context-parallel",
+             "--gallery zero3", "--gallery tensor-parallel", "--gallery context-parallel",
              "--gallery 1f1b --micro-batches 4", "--gallery 1f1b --schedule zb-h1 --micro-batches 4",
              "--gallery 3d:dp=2,tp=2,pp=1 --precision bf16",
              "--gallery 3d:dp=1,tp=2,pp=2 --micro-batches 4 --recompute full"}) {

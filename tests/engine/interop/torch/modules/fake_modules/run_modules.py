@@ -38,7 +38,8 @@ class Block(torch.Module):
 def model(names):
     made = Model()
     made.calls = []
-    for name, leaf in names:
+    listed = [name for stage in getattr(parallelize, "STAGE_MODULES", []) for name in stage]
+    for name, leaf in [*names, *((name, None) for name in listed if not any((each + ".").startswith(name + ".") for each, _ in names))]:
         owner, path = made, []
         for part in name.split("."):
             path.append(part)
@@ -46,7 +47,8 @@ def model(names):
                 setattr(owner, part, Leaf() if ".".join(path) == name else Block())
                 owner._modules[part].path = ".".join(path)
             owner = owner._modules[part]
-        setattr(owner, leaf, torch.Parameter())
+        if leaf:
+            setattr(owner, leaf, torch.Parameter())
     for name, each in made._modules.items():
         inner = [f"{name}.{child}" for child in each._modules if child.isdigit()]
         made.calls += [(path, None) for path in inner or [name]]

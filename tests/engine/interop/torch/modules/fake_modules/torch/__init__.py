@@ -15,6 +15,9 @@ class Tensor:
     def __init__(self, trace=()):
         self.trace = tuple(trace)  # modules that it went through
 
+    def reshape(self, *shape):
+        return self
+
 
 class Parameter(Tensor):
     def detach(self):
