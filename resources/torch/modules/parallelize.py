@@ -2,7 +2,10 @@
 
 {{ROWS}}"""
 
+#if AUTOCAST
+#else
 import contextlib
+#end
 #if CSV
 import os
 #end
