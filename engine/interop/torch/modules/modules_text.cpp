@@ -107,9 +107,10 @@ std::string dimensionsText(const std::vector<std::pair<std::string, std::int32_t
 
 std::string styleText(const ModuleStyle &style)
 {
-    const Placement last{Placement::Kind::Shard, -1};
+    const TensorPlacement last{TensorPlacement::Kind::Shard, -1};
     std::vector<std::string> given;
-    const auto add = [&given](const char *name, const Placement &placement, const Placement &usual) {
+    const auto add = [&given](
+                         const char *name, const TensorPlacement &placement, const TensorPlacement &usual) {
         if (placement != usual)
             given.push_back(std::string(name) + "=" + textOf(placement));
     };
@@ -284,11 +285,11 @@ private:
             for (const OperatorId reader : m_text.model.index->uses().consumers[at(input)]) {
                 const Operator &op = m_graph.at(reader);
                 const auto slot = std::find(op.inputs.begin(), op.inputs.end(), input) - op.inputs.begin();
-                const Placement placement = op.direction != Direction::Forward
-                    ? Placement{}
+                const TensorPlacement placement = op.direction != Direction::Forward
+                    ? TensorPlacement{}
                     : placementOf(op.annotation, op.annotation.inputs[static_cast<std::size_t>(slot)],
                         source.splitOf(reader, axis.name), false);
-                if (placement.kind != Placement::Kind::Shard)
+                if (placement.kind != TensorPlacement::Kind::Shard)
                     continue;
                 const auto rank = static_cast<std::int32_t>(m_graph.at(input).type.shape.size());
                 cut.emplace_back(m_graph.at(input).name, (placement.dimension + rank) % rank);

@@ -111,9 +111,9 @@ private:
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 if (!op.inputs[slot].valid() || m_graph.at(op.inputs[slot]).role != TensorRole::Buffer)
                     continue;
-                const Placement placement = placementOf(
+                const TensorPlacement placement = placementOf(
                     op.annotation, op.annotation.inputs[slot], m_source.splitOf(id, axis.name), false);
-                if (placement.kind == Placement::Kind::Shard)
+                if (placement.kind == TensorPlacement::Kind::Shard)
                     inside.insert(m_graph.at(op.inputs[slot]).name);
             }
         }

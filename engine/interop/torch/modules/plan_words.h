@@ -15,14 +15,14 @@
 namespace planloom {
 
 /// How a tensor lies along one axis of the mesh, in DTensor's terms.
-struct Placement {
+struct TensorPlacement {
     enum class Kind : std::uint8_t { Replicate, Shard, Partial };
     Kind kind = Kind::Replicate;
     std::int32_t dimension = 0; ///< Of Shard; -1 is the last one.
     bool isWhole() const { return kind == Kind::Replicate; }
-    friend bool operator==(const Placement &, const Placement &) = default;
+    friend bool operator==(const TensorPlacement &, const TensorPlacement &) = default;
 };
-std::string textOf(const Placement &placement); ///< "Shard(1)"
+std::string textOf(const TensorPlacement &placement); ///< "Shard(1)"
 
 /// What an axis of the mesh is for.
 enum class WordRole : std::uint8_t { Data, Tensor, Context, Stages };
@@ -51,18 +51,18 @@ struct ModuleStyle {
     };
     Kind kind = Kind::Colwise;
     std::vector<ParameterCut> parameters{}; ///< Of Cut.
-    Placement from{}; ///< Of what it is given.
-    Placement to{}; ///< Of what it computes with.
-    Placement made{};
-    Placement given{}; ///< Of what it hands on.
+    TensorPlacement from{}; ///< Of what it is given.
+    TensorPlacement to{}; ///< Of what it computes with.
+    TensorPlacement made{};
+    TensorPlacement given{}; ///< Of what it hands on.
     bool staysDTensor = false; ///< What it hands on, so that shapes are those of the whole tensor.
     friend bool operator==(const ModuleStyle &, const ModuleStyle &) = default;
 };
 
 /// What a module hands on is laid out anew, once for all that read it (PrepareModuleOutput).
 struct ModuleOutput {
-    Placement made{};
-    Placement given{};
+    TensorPlacement made{};
+    TensorPlacement given{};
     friend bool operator==(const ModuleOutput &, const ModuleOutput &) = default;
 };
 
@@ -70,7 +70,7 @@ struct ModuleOutput {
 struct ModuleStage {
     std::vector<std::string> modules{}; ///< All in it whose parents are not.
     std::string first{}; ///< The module that what is received goes into; empty of stage 0.
-    Placement enters{}; ///< How that lies along the tensor axis.
+    TensorPlacement enters{}; ///< How that lies along the tensor axis.
     std::int32_t rank = 0; ///< Along the axis of stages.
 };
 
@@ -126,12 +126,12 @@ struct WordsSource {
 };
 
 /// How a split lets a tensor of an operator lie. @param terms  of the slot
-Placement placementOf(
+TensorPlacement placementOf(
     const Annotation &annotation, const TensorTerms &terms, const Split *split, bool isOutput);
 
 /// How a tensor lies where it is handed on.
 struct Laid {
-    Placement placement{};
+    TensorPlacement placement{};
     bool isDTensor = false;
 };
 

@@ -27,9 +27,9 @@ std::int32_t ledBy(const Annotation &annotation, const TensorTerms &terms, std::
     return -1;
 }
 
-bool isCut(const Placement &placement)
+bool isCut(const TensorPlacement &placement)
 {
-    return placement.kind == Placement::Kind::Shard;
+    return placement.kind == TensorPlacement::Kind::Shard;
 }
 
 /// Follows tensors along one axis, operator by operator.
@@ -58,12 +58,12 @@ public:
 private:
     void refuse(OperatorId op, std::string why) { m_read.refused.push_back({op, m_axis, std::move(why)}); }
 
-    Placement wanted(OperatorId id, std::size_t slot) const
+    TensorPlacement wanted(OperatorId id, std::size_t slot) const
     {
         const Annotation &annotation = m_graph.at(id).annotation;
         return placementOf(annotation, annotation.inputs[slot], m_source.splitOf(id, m_axis), false);
     }
-    Placement made(OperatorId id, std::size_t slot) const
+    TensorPlacement made(OperatorId id, std::size_t slot) const
     {
         const Annotation &annotation = m_graph.at(id).annotation;
         return placementOf(annotation, annotation.outputs[slot], m_source.splitOf(id, m_axis), true);
@@ -202,9 +202,10 @@ private:
         const std::int32_t dimension = style.parameters.front().dimension;
         style.kind = (dimension == 0) == isLinear ? ModuleStyle::Kind::Colwise : ModuleStyle::Kind::Rowwise;
         const bool isUsual = style.kind == ModuleStyle::Kind::Colwise
-            ? style.to.isWhole() && style.made == Placement{Placement::Kind::Shard, -1}
+            ? style.to.isWhole() && style.made == TensorPlacement{TensorPlacement::Kind::Shard, -1}
             : !style.made.isWhole() && !isCut(style.made)
-                && (isEmbedding ? style.to.isWhole() : style.to == Placement{Placement::Kind::Shard, -1});
+                && (isEmbedding ? style.to.isWhole()
+                                : style.to == TensorPlacement{TensorPlacement::Kind::Shard, -1});
         if (isUsual)
             style.parameters.clear();
         else
@@ -220,7 +221,8 @@ private:
             if (!op.inputs[i].valid() || m_graph.at(op.inputs[i]).role != TensorRole::Weight)
                 continue;
             const Tensor &weight = m_graph.at(op.inputs[i]);
-            const Placement placement = placementOf(op.annotation, op.annotation.inputs[i], split, false);
+            const TensorPlacement placement =
+                placementOf(op.annotation, op.annotation.inputs[i], split, false);
             if (!isCut(placement))
                 continue;
             if (weight.filePart)
@@ -255,10 +257,10 @@ private:
     }
 
     /// How a module had best hand on what it makes: as those between modules read it, else as all styles do.
-    Placement handedOn(TensorId tensor, const Placement &made) const
+    TensorPlacement handedOn(TensorId tensor, const TensorPlacement &made) const
     {
-        std::optional<Placement> between;
-        std::optional<Placement> styled;
+        std::optional<TensorPlacement> between;
+        std::optional<TensorPlacement> styled;
         bool areAlike = true;
         for (const OperatorId reader : m_uses.consumers[at(tensor)]) {
             const Operator &op = m_graph.at(reader);
@@ -268,7 +270,7 @@ private:
             for (std::size_t slot = 0; slot < op.inputs.size(); ++slot) {
                 if (op.inputs[slot] != tensor)
                     continue;
-                const Placement placement = wanted(reader, slot);
+                const TensorPlacement placement = wanted(reader, slot);
                 if (m_source.moduleOf(reader).empty())
                     between = placement;
                 areAlike = areAlike && (!styled || *styled == placement);
@@ -279,7 +281,7 @@ private:
             return *between;
         if (styled && areAlike)
             return *styled;
-        return made.kind == Placement::Kind::Partial ? Placement{} : made;
+        return made.kind == TensorPlacement::Kind::Partial ? TensorPlacement{} : made;
     }
 
     /// Whether logits get to the loss without another module.
@@ -335,7 +337,7 @@ private:
             if (!op.outputs[slot].valid())
                 continue;
             m_laid[at(op.outputs[slot])] = {made(id, slot), isDTensor};
-            if (made(id, slot).kind == Placement::Kind::Partial)
+            if (made(id, slot).kind == TensorPlacement::Kind::Partial)
                 refuse(id, "it makes summands, which no module's output joins");
         }
         if (identifier >= 0 && !isDTensor)
@@ -372,32 +374,32 @@ private:
 
 } // namespace
 
-std::string textOf(const Placement &placement)
+std::string textOf(const TensorPlacement &placement)
 {
     switch (placement.kind) {
-    case Placement::Kind::Replicate:
+    case TensorPlacement::Kind::Replicate:
         return "Replicate()";
-    case Placement::Kind::Shard:
+    case TensorPlacement::Kind::Shard:
         return "Shard(" + std::to_string(placement.dimension) + ")";
-    case Placement::Kind::Partial:
+    case TensorPlacement::Kind::Partial:
         return "Partial()";
     }
     return {};
 }
 
-Placement placementOf(
+TensorPlacement placementOf(
     const Annotation &annotation, const TensorTerms &terms, const Split *split, bool isOutput)
 {
     if (split == nullptr || split->kind == SplitKind::Replicate || terms.opaque)
         return {};
     if (split->kind == SplitKind::Value)
-        return {Placement::Kind::Partial, 0};
+        return {TensorPlacement::Kind::Partial, 0};
     const std::int32_t dimension = ledBy(annotation, terms, split->dimension);
     if (dimension >= 0)
-        return {Placement::Kind::Shard,
+        return {TensorPlacement::Kind::Shard,
             dimension > 0 && dimension + 1 == static_cast<std::int32_t>(terms.terms.size()) ? -1 : dimension};
     const bool isSum = isOutput && annotation.dimensions[at(split->dimension)].mark == DimensionMark::Reduce;
-    return isSum ? Placement{Placement::Kind::Partial, 0} : Placement{};
+    return isSum ? TensorPlacement{TensorPlacement::Kind::Partial, 0} : TensorPlacement{};
 }
 
 std::vector<Laid> readTensorWords(const WordsSource &source, const std::string &axis, ReadWords &read)
