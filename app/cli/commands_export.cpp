@@ -7,6 +7,7 @@
 #include "engine/interop/chakra/chakra.h"
 #include "engine/interop/configs/config_formats.h"
 #include "engine/interop/perfetto.h"
+#include "engine/interop/torch/modules/modules_export.h"
 #include "engine/interop/torch/starters.h"
 #include "engine/interop/torch/torch_export.h"
 #include "engine/lowering/program/expand_units.h"
@@ -71,6 +72,35 @@ Result<int> exportToTorch(const Arguments &arguments)
     return 0;
 }
 
+Result<int> exportToTorchModules(const Arguments &arguments)
+{
+    if (!arguments.has("out"))
+        return Error{ErrorCode::InvalidInput, "--format torch-modules needs --out: the folder to write",
+            "planloom-cli export PLAN --format torch-modules --module package.module:make_model --out FOLDER",
+            "--out"};
+    TRY(const ExecutionPlan plan, readPlan(arguments.positional()));
+    TRY(const PlanRequest request, requestRemembered(arguments, plan));
+    TRY(const ModulesExport made,
+        modulesExport(request, {.module = arguments.text("module"), .leaveOut = arguments.has("leave-out")}));
+    if (!made.isWritten())
+        return unsaidError(made);
+    const std::string folder = arguments.text("out");
+    TRY_VOID(writeTorchFolder(made.folder, folder));
+    json unsaid = json::array();
+    for (const UnsaidRow &row : made.said.unsaid)
+        unsaid.push_back({{"row", row.row.index}, {"text", row.text}});
+    if (arguments.has("json"))
+        std::cout << json{{"format", "torch-modules"}, {"folder", folder}, {"processes", made.folder.world},
+            {"whole", made.said.isWhole}, {"unsaid", unsaid}}
+                  << "\n";
+    else
+        std::printf("%s: %d processes; start it with\n  torchrun --nproc-per-node %d %s/train.py --module "
+                    "package.module:make_model\n",
+            folder.c_str(), made.folder.world, made.folder.world, folder.c_str());
+    sayUnsaid("torch-modules", made.said);
+    return made.said.isWhole ? 0 : 1;
+}
+
 /// Execution traces are of every rank: so many nodes are written at most.
 constexpr std::int64_t kMostChakraNodes = 20'000'000;
 
@@ -108,6 +138,8 @@ Result<int> runExport(const Arguments &arguments)
 {
     const std::string format = arguments.text("format", "perfetto");
     for (const auto &[option, takes, what] : {std::tuple("weights", format == "torch", "torch"),
+             std::tuple("module", format == "torch-modules", "torch-modules"),
+             std::tuple("leave-out", format == "torch-modules", "torch-modules"),
              std::tuple("ranks", isConfigFormat(format), "the config of a framework"),
              std::tuple("hosts", arguments.has("ranks"), "--ranks")})
         if (arguments.has(option) && !takes)
@@ -117,11 +149,13 @@ Result<int> runExport(const Arguments &arguments)
         return exportPerfetto(arguments);
     if (format == "torch")
         return exportToTorch(arguments);
+    if (format == "torch-modules")
+        return exportToTorchModules(arguments);
     if (format == "chakra")
         return exportChakra(arguments);
     if (isConfigFormat(format))
         return exportConfig(arguments);
-    std::string known = "perfetto, torch, chakra";
+    std::string known = "perfetto, torch, torch-modules, chakra";
     for (const std::string &name : configFormatNames())
         known += ", " + name;
     return Error{

@@ -66,7 +66,8 @@ Result<int> exportRanks(const Arguments &arguments, const WrittenConfig &written
     return 0;
 }
 
-/// What the config leaves out, on standard error: the config itself may be on standard output.
+} // namespace
+
 void sayUnsaid(const std::string &format, const WrittenConfig &written)
 {
     for (const std::string &note : written.notes)
@@ -93,7 +94,17 @@ void sayUnsaid(const std::string &format, const WrittenConfig &written)
             secondsText(written.configSeconds).c_str(), secondsText(written.planSeconds).c_str());
 }
 
-} // namespace
+Result<PlanRequest> requestRemembered(const Arguments &arguments, const ExecutionPlan &plan)
+{
+    PlanRequest request;
+    TRY(const ModelSource source, rememberedModel(plan));
+    TRY(request.model, openModel(source, {}, KeepContent::No));
+    TRY(const std::string rows, rowsRemembered(plan));
+    request.table = TableDocument(rows);
+    request.target =
+        arguments.has("cluster") ? TargetChoice{clusterWord(arguments, ""), {}, 0} : rememberedTarget(plan);
+    return request;
+}
 
 bool isConfigFormat(std::string_view format)
 {
@@ -106,13 +117,7 @@ Result<int> exportConfig(const Arguments &arguments)
     const std::string name = arguments.text("format");
     TRY(const ConfigFormat *const format, configFormatNamed(name));
     TRY(const ExecutionPlan plan, readPlan(arguments.positional()));
-    PlanRequest request;
-    TRY(const ModelSource source, rememberedModel(plan));
-    TRY(request.model, openModel(source, {}, KeepContent::No));
-    TRY(const std::string rows, rowsRemembered(plan));
-    request.table = TableDocument(rows);
-    request.target =
-        arguments.has("cluster") ? TargetChoice{clusterWord(arguments, ""), {}, 0} : rememberedTarget(plan);
+    TRY(const PlanRequest request, requestRemembered(arguments, plan));
     TRY(const WrittenConfig written, writeConfig(*format, request));
     if (arguments.has("ranks"))
         return exportRanks(arguments, written, request);

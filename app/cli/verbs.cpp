@@ -306,7 +306,7 @@ VerbSpec importVerb()
 
 std::vector<std::string> exportFormats()
 {
-    std::vector<std::string> formats{"perfetto", "torch", "chakra"};
+    std::vector<std::string> formats{"perfetto", "torch", "torch-modules", "chakra"};
     const std::vector<std::string> configs = configFormatNames();
     formats.insert(formats.end(), configs.begin(), configs.end());
     return formats;
@@ -317,12 +317,18 @@ VerbSpec exportVerb()
     return {"export", "PLAN", "writes a plan for another tool",
         {{"format", "FORMAT",
              "perfetto: its predicted timeline; torch: a folder of PyTorch code that runs under torchrun; "
+             "torch-modules: one with PyTorch's own parallelism on your nn.Module, refused where that has no "
+             "words for a row; "
              "chakra: a folder with an execution trace of every rank; or the config of a framework "
              "(megatron, bridge, verl, nemo-rl, torchtitan, deepspeed, accelerate, "
              "nanotron, nnscaler): status 1 if that leaves rows out (default: perfetto)",
              exportFormats()},
-            {"out", "FILE|FOLDER", "where to (default: standard output; of torch and chakra, a folder)"},
+            {"out", "FILE|FOLDER",
+                "where to (default: standard output; of torch, torch-modules and chakra, a folder)"},
             {"weights", "", "torch: with the weights that the model's files have"},
+            {"module", "PACKAGE.MODULE:FUNCTION", "torch-modules: the function that makes your module"},
+            {"leave-out", "",
+                "torch-modules: without the rows that can't be said; status 1 where there are any"},
             {"ranks", "mpirun|slurm|cuda-visible-devices",
                 "of a config: in its place, which device each rank of the framework runs on, so that the "
                 "plan's devices do what it has them do: a rankfile, a SLURM_HOSTFILE, or the order of GPUs"},

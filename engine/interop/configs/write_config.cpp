@@ -382,8 +382,9 @@ std::string overridesText(const ConfigFormat &format, const std::vector<WrittenK
         + "\n";
 }
 
-/// The rows of `request` as they are, planned as far as decisions.
-Result<PlanAnswerSnapshot> decided(PlanRequest request, PlanGrade upTo)
+} // namespace
+
+Result<PlanAnswerSnapshot> plannedAsTheyAre(PlanRequest request, PlanGrade upTo)
 {
     request.upTo = upTo;
     request.search = false;
@@ -391,7 +392,22 @@ Result<PlanAnswerSnapshot> decided(PlanRequest request, PlanGrade upTo)
     return planOf(request);
 }
 
-} // namespace
+void timeUnsaid(const PlanRequest &request, const PlanRequest &again, WrittenConfig &written)
+{
+    const ConstraintTable table = request.table.table();
+    for (std::size_t i = 0; i < std::min(written.unsaid.size(), kMostRowsTimed); ++i) {
+        PlanRequest without = request;
+        ConstraintTable rest = table;
+        rest.rows.erase(rest.rows.begin() + written.unsaid[i].row.index);
+        without.table = TableDocument(print(rest));
+        if (const auto timed = plannedAsTheyAre(without, PlanGrade::Timed))
+            written.unsaid[i].secondsWithout = (*timed)->summary.stepSeconds;
+    }
+    for (const auto &[each, seconds] :
+        {std::pair(&request, &written.planSeconds), std::pair(&again, &written.configSeconds)})
+        if (const auto timed = plannedAsTheyAre(*each, PlanGrade::Timed))
+            *seconds = (*timed)->summary.stepSeconds;
+}
 
 std::string printConfig(const ConfigFormat &format, const FrameworkConfig &config)
 {
@@ -417,7 +433,7 @@ std::string printConfig(const ConfigFormat &format, const FrameworkConfig &confi
 Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest &request)
 {
     WrittenConfig written;
-    TRY(const PlanAnswerSnapshot plan, decided(request, PlanGrade::Planned));
+    TRY(const PlanAnswerSnapshot plan, plannedAsTheyAre(request, PlanGrade::Planned));
     const ConstraintTable table = request.table.table();
     const Model &model = *request.model;
     const auto batch = findDimension(model.graph->dimensions, "batch");
@@ -450,7 +466,7 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
     if (!again)
         return again.error();
     again->target = request.target;
-    auto said = decided(*again, PlanGrade::Planned);
+    auto said = plannedAsTheyAre(*again, PlanGrade::Planned);
     if (said)
         written.ranks = devicesOfRanks(meshOf((*said)->table.table()), meshOf(table));
     if (said && decidesAlike(*plan->plan, *(*said)->plan, written.ranks)) {
@@ -472,25 +488,14 @@ Result<WrittenConfig> writeConfig(const ConfigFormat &format, const PlanRequest 
         ConstraintTable joined = made;
         joined.rows.push_back(table.rows[i]);
         with.table = TableDocument(print(joined));
-        const auto both = said ? decided(with, PlanGrade::Planned) : said;
+        const auto both = said ? plannedAsTheyAre(with, PlanGrade::Planned) : said;
         if (!both || !decidesAlike(*(*both)->plan, *(*said)->plan))
             written.unsaid.push_back({RowId{static_cast<std::int32_t>(i)}, text});
-    }
-    for (std::size_t i = 0; i < std::min(written.unsaid.size(), kMostRowsTimed); ++i) {
-        PlanRequest without = request;
-        ConstraintTable rest = table;
-        rest.rows.erase(rest.rows.begin() + written.unsaid[i].row.index);
-        without.table = TableDocument(print(rest));
-        if (const auto timed = decided(without, PlanGrade::Timed))
-            written.unsaid[i].secondsWithout = (*timed)->summary.stepSeconds;
     }
     for (const std::string &text : texts)
         if (!own.contains(text))
             written.instead.push_back(text);
-    for (const auto &[each, seconds] :
-        {std::pair(request, &written.planSeconds), std::pair(*again, &written.configSeconds)})
-        if (const auto timed = decided(each, PlanGrade::Timed))
-            *seconds = (*timed)->summary.stepSeconds;
+    timeUnsaid(request, *again, written);
     if (!said)
         written.notes.push_back("what the config says can't be planned: " + describe(said.error()));
     return written;

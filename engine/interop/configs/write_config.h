@@ -39,6 +39,13 @@ struct WrittenConfig {
 /// A config as text in a format: only what is not the framework's default, keys in the order of its tables.
 std::string printConfig(const ConfigFormat &format, const FrameworkConfig &config);
 
+/// The rows of `request` as they are: nothing is searched. @return as `planOf`
+Result<PlanAnswerSnapshot> plannedAsTheyAre(PlanRequest request, PlanGrade upTo);
+
+/// Fills in what a step takes: of the plan, of what is said in its place (`again`), and without each of the
+/// first `kMostRowsTimed` unsaid rows.
+void timeUnsaid(const PlanRequest &request, const PlanRequest &again, WrittenConfig &written);
+
 /// Writes the rows of `request` for a framework, reads what was written, and plans it again: so what is said
 /// to be said, is. @param request  with its model, its rows (no gallery) and its target
 /// @return InvalidInput where the rows are no plan, or have a mesh that no config has words for

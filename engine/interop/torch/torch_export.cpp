@@ -385,7 +385,7 @@ Result<void> checkFolder(const fs::path &folder)
         ours = ours || name == "plan.json";
         static const std::set<std::string> kOurs{"plan.json", "programs", "runtime", "reference", "train.py",
             "check.py", "checkpoints.py", "dataset.py", "README.md", "train.sbatch", "constants.safetensors",
-            "weights.safetensors", "__pycache__"};
+            "weights.safetensors", "parallelize.py", "stages.py", "styles.py", "schedule.csv", "__pycache__"};
         if (!kOurs.contains(name))
             foreign = name;
     }
