@@ -11,8 +11,8 @@
 
 #include "widgets/dag/dag_gesture_layer.h"
 #include "widgets/frame/dock_board.h"
-#include "widgets/main/main_window.h"
 #include "widgets/frame/settings.h"
+#include "widgets/main/main_window.h"
 
 #include <functional>
 #include <memory>

@@ -15,8 +15,8 @@ class QWidget;
 namespace planloom {
 
 /// The two bars below a window's menus: at the left what can be chosen, at the right what is always in sight,
-/// deeds and the state. Where there is no room, words go first, then choices that menus have too; what is left
-/// of the choices stays behind the bar's arrow, and the right bar is never cut.
+/// deeds and the state. Where there is no room, words go first, then choices that menus have too; what is
+/// left of the choices stays behind the bar's arrow, and the right bar is never cut.
 class ToolBars : public QObject
 {
     Q_OBJECT
@@ -28,13 +28,13 @@ public:
 
     /// A tool: its word goes before those of deeds.
     void addTool(QAction *action);
-    /// A choice behind its name; that of the first choice goes last. @param spare  menus have it, too: 1 is the
-    /// first to go, 0 stays
+    /// A choice behind its name; that of the first choice goes last. @param spare  menus have it, too: 1 is
+    /// the first to go, 0 stays
     void addChoice(const QString &name, QWidget *choice, std::size_t spare = 0);
     /// Starts something.
     void addDeed(QAction *action);
-    /// The state, after the deeds so far. Others keep room for `letters` letters of it, and for the most that it
-    /// took so far, so that they don't step aside for each of its words.
+    /// The state, after the deeds so far. Others keep room for `letters` letters of it, and for the most that
+    /// it took so far, so that they don't step aside for each of its words.
     void addState(QWidget *state, int letters);
 
     void setShown(bool shown);

@@ -7,8 +7,8 @@
 #include <QtWidgets/QMenu>
 
 #include "engine/gesture/selection.h"
-#include "widgets/main/command_registry.h"
 #include "widgets/frame/dock_board.h"
+#include "widgets/main/command_registry.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/table/table_panel.h"

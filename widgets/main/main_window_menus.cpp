@@ -7,15 +7,15 @@
 #include <QtWidgets/QLineEdit>
 #include <QtWidgets/QMenuBar>
 
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/glossary/glossary_help.h"
 #include "widgets/glossary/plan_tip.h"
 #include "widgets/history/history_panel.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/frame/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/outline_panel.h"
 #include "widgets/main/preferences_dialog.h"
-#include "widgets/frame/settings.h"
 #include "widgets/main/shortcut_sheet.h"
 #include "widgets/main/start_page.h"
 #include "widgets/trace/trace_panel.h"

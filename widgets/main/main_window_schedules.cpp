@@ -6,8 +6,8 @@
 
 #include "engine/schedule/schedule.h"
 #include "widgets/compare/compare_choice.h"
-#include "widgets/main/command_registry.h"
 #include "widgets/frame/dock_board.h"
+#include "widgets/main/command_registry.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/schedule/schedule_board.h"

@@ -13,9 +13,9 @@
 
 #include "engine/hardware/cluster_json.h"
 #include "widgets/common/themed_icon.h"
-#include "widgets/main/command_registry.h"
 #include "widgets/frame/dock_board.h"
 #include "widgets/frame/tool_bars.h"
+#include "widgets/main/command_registry.h"
 #include "widgets/main/tool_keys.h"
 #include "widgets/schedule/schedule_chooser.h"
 #include "widgets/status/status_pill.h"

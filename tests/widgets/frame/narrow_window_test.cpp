@@ -150,9 +150,8 @@ private Q_SLOTS:
             QVERIFY(QTest::qWaitForWindowExposed(&window));
             bars.fit();
             QCoreApplication::processEvents();
-            for (QWidget *always :
-                {static_cast<QWidget *>(state), bars.deeds()->widgetForAction(&deed),
-                    bars.deeds()->widgetForAction(&last)}) {
+            for (QWidget *always : {static_cast<QWidget *>(state), bars.deeds()->widgetForAction(&deed),
+                     bars.deeds()->widgetForAction(&last)}) {
                 QTRY_VERIFY2(always->isVisible(), qPrintable(QString::number(width)));
                 const QRect place(always->mapTo(&window, QPoint()), always->size());
                 QVERIFY2(window.rect().contains(place), qPrintable(QString::number(width)));

@@ -15,13 +15,13 @@
 
 #include "tests/qt_test.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/frame/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/preferences_dialog.h"
-#include "widgets/frame/settings.h"
 #include "widgets/main/shortcut_model.h"
 #include "widgets/main/shortcut_sheet.h"
 

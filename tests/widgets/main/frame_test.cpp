@@ -15,14 +15,14 @@
 
 #include "sessions/session_lock.h"
 #include "tests/qt_test.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
-#include "widgets/frame/dock_board.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/log_panel.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/recent_list.h"
-#include "widgets/frame/settings.h"
 #include "widgets/main/shortcut_model.h"
 #include "widgets/main/start_page.h"
 

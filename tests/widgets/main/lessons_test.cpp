@@ -12,16 +12,16 @@
 #include "tests/qt_test.h"
 #include "tests/widgets/main/lesson_hands.h"
 #include "widgets/common/qt_text.h"
+#include "widgets/frame/dock_board.h"
+#include "widgets/frame/settings.h"
 #include "widgets/lesson/lesson_arrows.h"
 #include "widgets/lesson/lesson_pane.h"
 #include "widgets/lesson/lesson_question.h"
 #include "widgets/lesson/lesson_task_card.h"
 #include "widgets/main/application_style.h"
-#include "widgets/frame/dock_board.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
-#include "widgets/frame/settings.h"
 
 #include <filesystem>
 #include <fstream>

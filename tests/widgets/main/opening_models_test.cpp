@@ -12,6 +12,7 @@
 
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
+#include "widgets/frame/settings.h"
 #include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dimensions_dialog.h"
@@ -19,7 +20,6 @@
 #include "widgets/main/main_window.h"
 #include "widgets/main/notice_bar.h"
 #include "widgets/main/operator_files_dialog.h"
-#include "widgets/frame/settings.h"
 #include "widgets/main/start_page.h"
 
 using namespace planloom;

@@ -14,6 +14,7 @@
 #include "tests/qt_test.h"
 #include "tests/widgets/main/lesson_hands.h"
 #include "widgets/common/qt_text.h"
+#include "widgets/frame/settings.h"
 #include "widgets/glossary/glossary.h"
 #include "widgets/lesson/lesson_pane.h"
 #include "widgets/lesson/lesson_question.h"
@@ -22,7 +23,6 @@
 #include "widgets/main/command_registry.h"
 #include "widgets/main/lesson_window.h"
 #include "widgets/main/main_window.h"
-#include "widgets/frame/settings.h"
 #include "widgets/main/start_page.h"
 #include "widgets/run/run_panel.h"
 
