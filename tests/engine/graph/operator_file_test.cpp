@@ -10,7 +10,7 @@
 namespace planloom {
 namespace {
 
-constexpr const char *kSwish = R"(planloom-operators 1
+constexpr const char *kSwish = R"op(planloom-operators 1
 
 # y = x * sigmoid(beta x)
 operator    my.ops::Swish
@@ -45,7 +45,7 @@ body
     s = Softmax(kept, axis=-1)
     dx = Mul(s, 0.5)
 end
-)";
+)op";
 
 std::vector<std::shared_ptr<const OperatorDefinition>> read(const std::string &text)
 {

@@ -163,7 +163,7 @@ private Q_SLOTS:
         const auto made = sceneForTests({.devices = 1, .microBatches = 6, .operators = 4, .span = 10'000});
         auto timeline = std::make_shared<Timeline>(*made->timeline);
         MemoryCurve &curve = timeline->memory.front();
-        curve.bytes.clear();
+        curve.bytes = {};
         for (std::size_t i = 0; i < curve.time.size(); ++i) {
             std::array<std::int64_t, kMemoryKindCount> bytes{};
             bytes[static_cast<std::size_t>(MemoryKind::OptimizerState)] = std::int64_t{200} << 30;
