@@ -145,10 +145,9 @@ MendedHistory mendHistory(StoredHistory stored)
         steps.back().id = newIds[step.id];
         steps.back().parent = newIds.at(step.parent); // kept before its children
     }
-    if (lost > 0) {
+    if (lost > 0)
         mended.losses.push_back(counted(static_cast<std::int64_t>(lost), "step")
             + " of the history had to be left out, the first being \"" + firstLost + "\"");
-    }
     if (mender.joints() > 0) {
         mended.losses.push_back("what came before "
             + counted(static_cast<std::int64_t>(mender.joints()), "step")

@@ -159,8 +159,8 @@ private Q_SLOTS:
         workspace.setHandAtWork({});
         const std::string before = workspace.tableText();
         const auto steps = workspace.history().steps().size();
-        QVERIFY(workspace.editTable(
-            QStringLiteral("less"), insertText(workspace.table(), 0, "degree tensor at most 2\n")));
+        QVERIFY(workspace.editTable(QStringLiteral("less"),
+            insertText(workspace.table(), 0, "precision all : bf16\n"))); // all is priced anew
         QTRY_VERIFY_WITH_TIMEOUT(workspace.showsBestSoFar(), kPatience);
         const std::string shown = workspace.tableText();
         QVERIFY(workspace.editTable(QStringLiteral("remark"),

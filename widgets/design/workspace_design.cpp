@@ -189,11 +189,10 @@ bool Workspace::record(const QString &words, const DesignChange &change, const Q
     m_galleryAsked.clear(); // what a person does now is newer
     // What the solver chose is its to choose again, within the rows as they are now.
     m_searchNext = !m_answered && m_searchesAgain && m_live && (!change.table.empty() || isOtherTarget);
-    const bool isAnswer = mergeKey == QLatin1String(kAnswerOfEdit);
-    const bool merge = isAnswer
+    const bool merge = mergeKey == QLatin1String(kAnswerOfEdit)
         || (!mergeKey.isEmpty() && mergeKey == m_mergeKey && m_sinceEdit.isValid()
             && m_sinceEdit.elapsed() < kMergeMilliseconds);
-    if (!isAnswer) {
+    if (mergeKey != QLatin1String(kAnswerOfEdit)) {
         m_mergeKey = mergeKey;
         m_sinceEdit.start();
     }

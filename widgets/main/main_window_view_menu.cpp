@@ -10,8 +10,8 @@
 #include <QtWidgets/QSplitter>
 
 #include "engine/gesture/selection.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/frame/dock_board.h"
-#include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/player.h"

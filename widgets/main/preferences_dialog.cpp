@@ -15,7 +15,7 @@
 #include <QtWidgets/QTableView>
 #include <QtWidgets/QVBoxLayout>
 
-#include "widgets/main/application_style.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/shortcut_model.h"
 

@@ -157,8 +157,8 @@ QString matchSentence(const TraceMatch &match)
 
 QStringList fitColumns()
 {
-    return {TraceTexts::tr("Kind"), TraceTexts::tr("Times"), TraceTexts::tr("Off before"),
-        TraceTexts::tr("Off now"), TraceTexts::tr("At worst")};
+    return {TraceTexts::tr("Kind"), TraceTexts::tr("Times"), TraceTexts::tr("Error before"),
+        TraceTexts::tr("Error now"), TraceTexts::tr("Largest error")};
 }
 
 TraceLines fitLines(const SpanFit &fit)

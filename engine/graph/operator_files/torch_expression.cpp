@@ -70,14 +70,14 @@ private:
     Error refused(const std::string &what) const
     {
         return Error{ErrorCode::InvalidInput, what + " cannot stand in a torch expression",
-            "resources/operators.md says what can", "position:" + std::to_string(m_at)};
+            "resources/operators.md says what can", "position:" + std::to_string(m_word + 1)};
     }
     std::string takeName()
     {
-        const std::size_t begin = m_at;
+        m_word = m_at;
         while (m_at < m_text.size() && isTorchNameCharacter(m_text[m_at]))
             ++m_at;
-        return std::string(m_text.substr(begin, m_at - begin));
+        return std::string(m_text.substr(m_word, m_at - m_word));
     }
 
     /// Expressions with commas between them, up to `end`; `isSubscript`: slices, too.
@@ -249,6 +249,7 @@ private:
     std::string_view m_text;
     const std::function<std::string(const std::string &)> &m_name;
     std::size_t m_at = 0;
+    std::size_t m_word = 0; ///< Where the last name began.
     int m_depth = 0;
     std::string m_made{};
 };

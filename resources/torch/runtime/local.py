@@ -40,7 +40,8 @@ class Meetings:
             meeting["done"] += 1
             self.condition.notify_all()
             self._until(lambda: meeting["done"] == count)
-            self.open.pop(key, None)
+            if self.open.pop(key, None):
+                meeting["values"] = {}  # whoever is late to look keeps nothing alive
         return made
 
     def put(self, key, value):

@@ -15,9 +15,9 @@
 
 #include "tests/qt_test.h"
 #include "widgets/compare/compare_view.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/frame/dock_board.h"
 #include "widgets/frame/settings.h"
-#include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/main_window.h"
@@ -346,8 +346,8 @@ private Q_SLOTS:
             }
         }
         // These want a place in the timeline (a bracket, an idle stretch, a box), a schedule that repeats,
-        // stages that lie otherwise, a sorted grid, a plan with a name, the clipboard, a run, a search or a
-        // lesson, and have tests of their own with those.
+        // stages that lie otherwise, a sorted grid, a plan with a name, the clipboard, a run, a measured one,
+        // a search or a lesson, and have tests of their own with those.
         static const QSet<QString> kElsewhere{QStringLiteral("timeline.moreInFlight"),
             QStringLiteral("timeline.lessInFlight"), QStringLiteral("timeline.whyIdle"),
             QStringLiteral("timeline.copy"), QStringLiteral("rows.textOrder"), QStringLiteral("rows.paste"),
@@ -355,10 +355,11 @@ private Q_SLOTS:
             QStringLiteral("run.again"), QStringLiteral("run.continue"), QStringLiteral("run.remove"),
             QStringLiteral("run.run"), QStringLiteral("solve.keepSearched"), QStringLiteral("rows.keep"),
             QStringLiteral("rows.keepAll"), QStringLiteral("timeline.pinUnit"),
-            QStringLiteral("lesson.leave"), QStringLiteral("schedule.chimera"),
-            QStringLiteral("schedule.hanayo"), QStringLiteral("schedule.zb-v"),
-            QStringLiteral("schedule.v-half"), QStringLiteral("schedule.v-min"),
-            QStringLiteral("schedule.dualpipe"), QStringLiteral("schedule.dualpipev")};
+            QStringLiteral("lesson.leave"), QStringLiteral("trace.calibrate"),
+            QStringLiteral("schedule.chimera"), QStringLiteral("schedule.hanayo"),
+            QStringLiteral("schedule.zb-v"), QStringLiteral("schedule.v-half"),
+            QStringLiteral("schedule.v-min"), QStringLiteral("schedule.dualpipe"),
+            QStringLiteral("schedule.dualpipev")};
         QStringList never;
         for (const Command &command : registry().commands()) {
             if (!possible.contains(command.id) && !kElsewhere.contains(command.id))

@@ -15,9 +15,9 @@
 
 #include "sessions/session_lock.h"
 #include "tests/qt_test.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/frame/dock_board.h"
 #include "widgets/frame/settings.h"
-#include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/locator.h"
 #include "widgets/main/log_panel.h"

@@ -42,6 +42,7 @@ const QSet<QString> &plainHeads()
         QStringLiteral("First at"), QStringLiteral("Other"), QStringLiteral("Times"), QStringLiteral("Took"),
         QStringLiteral("Window"), QStringLiteral("Can be used"), QStringLiteral("Cap"),
         QStringLiteral("Change"), QStringLiteral("Compare"), QStringLiteral("Count"), QStringLiteral("Error"),
+        QStringLiteral("Error before"), QStringLiteral("Error now"), QStringLiteral("Largest error"),
         QStringLiteral("Figure"), QStringLiteral("From"), QStringLiteral("Kind"), QStringLiteral("Note"),
         QStringLiteral("Now"), QStringLiteral("Of what it could carry"), QStringLiteral("Off by"),
         QStringLiteral("On"), QStringLiteral("Remark"), QStringLiteral("Share"), QStringLiteral("Size"),

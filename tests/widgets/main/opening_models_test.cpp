@@ -12,8 +12,8 @@
 
 #include "planloom_paths.h"
 #include "tests/qt_test.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/frame/settings.h"
-#include "widgets/main/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/dimensions_dialog.h"
 #include "widgets/main/export_help.h"

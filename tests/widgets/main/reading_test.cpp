@@ -8,7 +8,7 @@
 #include "tests/qt_test.h"
 #include "widgets/accuracy/accuracy_dialog.h"
 #include "widgets/accuracy/scatter_chart.h"
-#include "widgets/main/application_style.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/inspector_panel.h"
 #include "widgets/main/main_window.h"

@@ -12,7 +12,7 @@
 #include "engine/hardware/framework.h"
 #include "tests/qt_test.h"
 #include "widgets/design/cluster_values.h"
-#include "widgets/main/application_style.h"
+#include "widgets/frame/application_style.h"
 #include "widgets/main/command_registry.h"
 #include "widgets/main/main_window.h"
 #include "widgets/status/pill_state.h"

@@ -32,27 +32,26 @@ def _ungrouped(gradient, heads):
 
 
 def _scores(q, k, masks, scale, causal, window, first_query, first_key, softcap, masked_score):
-    scores = (q @ k.mT) * scale
-    capped = scores
+    """(scores, and what they were before masks where a derivative needs them)"""
+    scores = (q @ k.mT).mul_(scale)  # large: all that follows is done in its place
+    capped = None
     if softcap:
-        capped = softcap * torch.tanh(scores / softcap)
-    hidden = float("-inf") if masked_score is None else masked_score
-    made = capped
+        capped = scores.div_(softcap).tanh_().mul_(softcap).clone()
     for mask in masks:
         if mask.dtype == torch.bool:
-            made = torch.where(mask, made, torch.full((), hidden, dtype=made.dtype, device=made.device))
+            scores.masked_fill_(~mask, float("-inf") if masked_score is None else masked_score)
         else:
-            made = made + mask
+            scores.add_(mask)
     visible = _visible(q, k, causal, window, first_query, first_key)
     if visible is not None:
-        made = made.masked_fill(~visible, float("-inf"))
-    return made, capped
+        scores.masked_fill_(~visible, float("-inf"))
+    return scores, capped
 
 
 def _probabilities(scores, log_sum):
-    """Of a row that sees nothing they are all zero."""
+    """In the place of the scores. Of a row that sees nothing they are all zero."""
     total = torch.where(torch.isinf(log_sum), torch.zeros_like(log_sum), log_sum)
-    return torch.exp(scores - total.unsqueeze(-1))
+    return scores.sub_(total.unsqueeze(-1)).exp_()
 
 
 def _kept(q, keys, dropout):
@@ -83,6 +82,7 @@ def attention(q, k, v, masks=(), scale=1.0, causal=False, window=0, first_query=
     scores, _ = _scores(wide[0], wide[1], masks, scale, causal, window, first_query, first_key, softcap, masked_score)
     log_sum = torch.logsumexp(scores, -1)
     probabilities = _probabilities(scores, log_sum)
+    del scores
     kept = _kept(q, k.shape[-2], dropout)
     y = (probabilities if kept is None else probabilities * kept) @ wide[2]
     return y.to(q.dtype), log_sum, probabilities.to(q.dtype) if keep_probabilities else None
@@ -103,12 +103,16 @@ def attention_backward(dy, q, k, v, y, log_sum, masks=(), scale=1.0, causal=Fals
                       for x in (dy, q, k, v, y))
     scores, capped = _scores(q, k, masks, scale, causal, window, first_query, first_key, softcap, masked_score)
     probabilities = _probabilities(scores, log_sum)
+    del scores
     kept = _kept(q, k.shape[-2], dropout)
     dv = (probabilities if kept is None else probabilities * kept).mT @ dy if mask[2] else None
     made = [None, None, None if dv is None else _ungrouped(dv, key_heads).to(dtype)]
     if v is not None:
-        towards = dy @ v.mT
-        slope = probabilities * ((towards if kept is None else towards * kept) - (dy * y).sum(-1, keepdim=True))
+        slope = dy @ v.mT
+        if kept is not None:
+            slope.mul_(kept)
+        slope.sub_((dy * y).sum(-1, keepdim=True)).mul_(probabilities)
+        del probabilities, kept
         for wanted, each in zip(mask[3:], masks):
             made.append(sum_to(slope, each.shape).to(each.dtype) if wanted else None)
         for each in masks:
@@ -116,9 +120,8 @@ def attention_backward(dy, q, k, v, y, log_sum, masks=(), scale=1.0, causal=Fals
                 slope = slope * each
         if softcap:
             slope = slope * (1 - (capped / softcap) ** 2)
-        slope = slope * scale
-        made[0] = (slope @ k).to(dtype) if mask[0] else None
-        made[1] = _ungrouped(slope.mT @ q, key_heads).to(dtype) if mask[1] else None
+        made[0] = (slope @ k).mul_(scale).to(dtype) if mask[0] else None
+        made[1] = _ungrouped(slope.mT @ q, key_heads).mul_(scale).to(dtype) if mask[1] else None
     return tuple(made)
 
 

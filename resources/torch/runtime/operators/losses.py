@@ -83,4 +83,6 @@ def class_loss_backward(dy, labels, weights=None, ignore=None):
 
 
 def count_valid(labels, weights=None, ignore=None):
+    if weights is None and ignore is not None:
+        return torch.count_nonzero(labels != ignore).float()
     return _item_weights(labels, weights, ignore)[0].sum()

@@ -20,10 +20,14 @@ def _ones(stride):
 def _around(pads, stride, kernel=None):
     """(what torch pads with by itself, what has to be padded before): pads are F.pad's, less than 0 where a part has more elements
     than its windows see. What torch pads behind and no window reaches is no matter."""
-    begins, ends = pads[-2::-2], pads[-1::-2]
-    own = all(begin >= 0 and 0 <= begin - end < step for begin, end, step in zip(begins, ends, stride))
-    own = own and (kernel is None or all(begin <= extent // 2 for begin, extent in zip(begins, kernel)))
-    return (list(begins), None) if own else ([0] * len(begins), pads)
+    own, more = [], []
+    for d, (begin, end) in enumerate(zip(pads[-2::-2], pads[-1::-2])):
+        most = begin if kernel is None else kernel[d] // 2  # torch pads by half a window at most
+        whole = 0 <= begin <= most and 0 <= begin - end < stride[d]
+        both = begin if whole else max(0, min(begin, end, most))
+        own.append(both)
+        more[:0] = (0, 0) if whole else (begin - both, end - both)
+    return own, more if any(more) else None
 
 
 def conv(x, weight, pads, stride, dilation=None, groups=1, bias=None):
@@ -44,10 +48,10 @@ def conv_input(dy, weight, shape, pads, stride, dilation=None, groups=1, bias=No
     padding, more = _around(pads, stride)
     padded = list(shape)
     for d in range(rank) if more else ():
-        padded[2 + d] += pads[2 * (rank - 1 - d)] + pads[2 * (rank - 1 - d) + 1]
+        padded[2 + d] += more[2 * (rank - 1 - d)] + more[2 * (rank - 1 - d) + 1]
     like = dy.new_empty(()).expand(padded)
     made = _backward(dy, like, weight, padding, stride, dilation, groups, [True, False, False])[0]
-    made = made if more is None else F.pad(made, [-pad for pad in pads])
+    made = made if more is None else F.pad(made, [-pad for pad in more])
     return made if bias is None else made.add_(bias.reshape(1, -1, *(1,) * rank))
 
 

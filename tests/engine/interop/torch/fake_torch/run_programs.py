@@ -249,7 +249,7 @@ def run_device(device):
 
     def call(frame, event, argument):
         block = frame.f_code.co_name
-        if frame.f_code.co_filename != module.__file__ or block in ("setup", "step"):
+        if frame.f_code.co_filename != module.__file__ or block in ("setup", "step", "<lambda>"):
             return None
         number = frame.f_locals["m"].number
 

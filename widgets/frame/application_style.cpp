@@ -1,4 +1,4 @@
-#include "widgets/main/application_style.h"
+#include "widgets/frame/application_style.h"
 
 #include <QtCore/QEvent>
 #include <QtGui/QPalette>
