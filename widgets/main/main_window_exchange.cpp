@@ -81,13 +81,13 @@ void MainWindow::exportTorch()
         dialog = new TorchExportDialog(this);
         connect(&m_workspace, &Workspace::planChanged, dialog, [this, dialog] {
             if (dialog->isVisible() && !m_workspace.isStale())
-                dialog->setPlan(m_workspace.lastGood());
+                dialog->setPlan(m_workspace.lastGood(), m_workspace.planRequest());
         });
         connect(dialog, &TorchExportDialog::written, this,
             [this](const QString &sentence) { m_log->model()->add(LogKind::Session, sentence); });
     }
     dialog->suggestFolder(m_workspace.title() + QStringLiteral("-torch"));
-    dialog->setPlan(m_workspace.lastGood());
+    dialog->setPlan(m_workspace.lastGood(), m_workspace.planRequest());
     dialog->show();
     dialog->raise();
     dialog->activateWindow();

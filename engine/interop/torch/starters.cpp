@@ -9,6 +9,8 @@ namespace {
 std::string optionsOf(const TorchStart &start)
 {
     std::string options = " --steps " + std::to_string(start.steps);
+    if (start.module)
+        return " --module " + (start.module->empty() ? "MODULE:FUNCTION" : *start.module) + options;
     if (start.weights == TorchWeights::Drawn)
         options += " --random-weights " + std::to_string(start.seed);
     else if (start.weights == TorchWeights::OfUser)

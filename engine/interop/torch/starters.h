@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace planloom {
@@ -35,6 +36,9 @@ struct TorchStart {
     TorchData data = TorchData::Same;
     std::int64_t seed = 7; ///< Of drawn weights.
     std::int32_t steps = 3;
+    /// Of scripts in PyTorch's own words, which make the user's module with it ("package.module:make_model";
+    /// empty: to be filled in), and take weights and data from there.
+    std::optional<std::string> module{};
 };
 
 /// The command that starts it in its folder, with HOST and FILE for what the user knows.

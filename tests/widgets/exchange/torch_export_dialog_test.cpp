@@ -4,6 +4,7 @@
 #include <QtGui/QClipboard>
 #include <QtTest/QSignalSpy>
 #include <QtTest/QTest>
+#include <QtWidgets/QCheckBox>
 #include <QtWidgets/QComboBox>
 #include <QtWidgets/QLabel>
 #include <QtWidgets/QLineEdit>
@@ -34,7 +35,7 @@ struct ExportStage {
         workspace.openWith({model, {}, {}}, "dgx-a100", 2, "data-parallel");
         QTRY_VERIFY_WITH_TIMEOUT(
             workspace.latest() && workspace.latest()->verdict && !workspace.isPlanning(), kLong);
-        dialog.setPlan(workspace.lastGood());
+        dialog.setPlan(workspace.lastGood(), workspace.planRequest());
         dialog.show();
         QTRY_VERIFY_WITH_TIMEOUT(!dialog.isBusy(), kLong);
     }
@@ -94,6 +95,48 @@ private Q_SLOTS:
                            "FILE.safetensors --data dataset"));
         QTest::mouseClick(stage.child<QToolButton>("copy"), Qt::LeftButton);
         QCOMPARE(QGuiApplication::clipboard()->text(), stage.command());
+    }
+
+    void theSamePlanIsWrittenInPyTorchsOwnWords()
+    {
+        ExportStage stage;
+        stage.open();
+        QVERIFY(!stage.child<QLineEdit>("module")->isVisible());
+        stage.child<QComboBox>("form")->setCurrentIndex(1);
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.dialog.isBusy(), kLong);
+        QVERIFY2(labelOf(stage.dialog, "words").startsWith(QStringLiteral("2 processes; ")),
+            qPrintable(labelOf(stage.dialog, "words")));
+        QVERIFY(
+            stage.child<QLineEdit>("module")->isVisible() && !stage.child<QComboBox>("data")->isVisible());
+        QTest::keyClicks(stage.child<QLineEdit>("module"), QStringLiteral("mine:make_model"));
+        QCOMPARE(stage.command(),
+            QStringLiteral("torchrun --nproc-per-node 2 train.py --module mine:make_model --steps 3"));
+        stage.child<QLineEdit>("folder")->setText(stage.target());
+        stage.write();
+        for (const char *name : {"train.py", "check.py", "parallelize.py", "README.md"})
+            QVERIFY2(QFileInfo::exists(stage.target() + QLatin1Char('/') + QLatin1String(name)), name);
+    }
+
+    void whatPyTorchHasNoWordsForIsListedOrLeftOut()
+    {
+        ExportStage stage;
+        stage.open();
+        stage.workspace.setTableText(stage.workspace.tableText() + "offload all : states\n");
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.workspace.isPlanning(), kLong);
+        stage.dialog.setPlan(stage.workspace.lastGood(), stage.workspace.planRequest());
+        stage.child<QComboBox>("form")->setCurrentIndex(1);
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.dialog.isBusy(), kLong);
+        QVERIFY2(labelOf(stage.dialog, "words").contains(QStringLiteral("offload all : states")),
+            qPrintable(labelOf(stage.dialog, "words")));
+        stage.child<QLineEdit>("folder")->setText(stage.target());
+        QVERIFY(!stage.child<QPushButton>("write")->isEnabled());
+        stage.child<QCheckBox>("leaveOut")->click();
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.dialog.isBusy(), kLong);
+        QVERIFY2(stage.child<QPushButton>("write")->isEnabled(), qPrintable(labelOf(stage.dialog, "words")));
+        QVERIFY(labelOf(stage.dialog, "words").contains(QStringLiteral("offload all : states")));
+        stage.child<QComboBox>("form")->setCurrentIndex(0);
+        QTRY_VERIFY_WITH_TIMEOUT(!stage.dialog.isBusy(), kLong);
+        QVERIFY(labelOf(stage.dialog, "words").contains(QStringLiteral("distinct program")));
     }
 
     void aFolderWithOtherFilesIsLeftAsItIs()

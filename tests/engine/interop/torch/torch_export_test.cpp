@@ -110,6 +110,18 @@ TEST_F(TorchExportCli, RefusesBadStartsByNameBeforeTraining)
         EXPECT_NE(m_said.find(std::string(group) + " refused"), std::string::npos) << m_said;
 }
 
+/// Devices of a zigzag are in the order of their sequences' parts, process groups of PyTorch in that of
+/// ranks.
+TEST_F(TorchExportCli, GivesGroupsTheirOwnOrder)
+{
+    if (!hasPython())
+        GTEST_SKIP() << "there is no python3 to run exported programs with (apt-get install python3)";
+    EXPECT_EQ(run("python3 -B '" PLANLOOM_SOURCE_DIR "/tests/engine/interop/torch/fake_torch/group_order.py' "
+                  "'" PLANLOOM_SOURCE_DIR "/resources/torch/runtime/queues.py'"),
+        0)
+        << m_said;
+}
+
 TEST_F(TorchExportCli, CapturesStepsAndReplaysThem)
 {
     if (!hasPython())
