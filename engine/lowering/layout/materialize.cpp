@@ -316,32 +316,46 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
             for (const IndexMask &each : boxes)
                 joined.push_back({device, each});
     }
+    if (auto together = convertAtOnce(merged, joined, task))
+        return *std::move(together);
+    if (auto byProducers = convertByProducers(made, joined, task))
+        return *std::move(byProducers);
+    // What an axis cuts unevenly is no grid, and yet one along every other axis.
     std::vector<Holding> result;
-    if (auto within = convertWithin(merged, joined, task))
-        result = std::move(*within);
-    else if (auto among = convertAmongHolders(merged, joined, task))
-        result = std::move(*among);
-    else if (auto across = convertAcross(merged, joined, task))
-        result = std::move(*across);
-    else if (auto everywhere = spread(merged, joined, task))
-        result = std::move(*everywhere);
-    else if (auto apart = convertByProducers(made, joined, task))
-        result = std::move(*apart);
-    else {
-        const bool alike = std::all_of(merged.begin(), merged.end(),
-            [&](const Holding &h) { return h.summands == merged.front().summands; });
-        std::vector<const Holding *> sources;
-        for (const Holding &h : merged)
-            sources.push_back(&h);
-        // What others wait for is sent before anything is put together.
-        std::vector<std::vector<Holding>> pieces;
-        for (const Need &need : joined)
-            pieces.push_back(alike ? fetch(sources, need, task)
-                                   : std::vector{fetchGeneral(castRaw(made, task), need, task)});
-        for (std::size_t i = 0; i < joined.size(); ++i)
-            result.push_back(concat(pieces[i], joined[i].box, task));
+    for (const Apart &each : apartOf(merged, joined)) {
+        Task own = task;
+        own.whole = boundingBox(each.from);
+        if (auto alone = convertAtOnce(each.from, each.needs, own)) {
+            result.insert(result.end(), alone->begin(), alone->end());
+            for (const Need &need : each.needs)
+                joined.erase(std::find(joined.begin(), joined.end(), need));
+        }
     }
+    const bool alike = std::all_of(merged.begin(), merged.end(),
+        [&](const Holding &h) { return h.summands == merged.front().summands; });
+    std::vector<const Holding *> sources;
+    for (const Holding &h : merged)
+        sources.push_back(&h);
+    // What others wait for is sent before anything is put together.
+    std::vector<std::vector<Holding>> pieces;
+    for (const Need &need : joined)
+        pieces.push_back(
+            alike ? fetch(sources, need, task) : std::vector{fetchGeneral(castRaw(made, task), need, task)});
+    for (std::size_t i = 0; i < joined.size(); ++i)
+        result.push_back(concat(pieces[i], joined[i].box, task));
     return result;
+}
+
+std::optional<std::vector<Holding>> Materializer::convertAtOnce(
+    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+{
+    if (auto within = convertWithin(from, needs, task))
+        return within;
+    if (auto among = convertAmongHolders(from, needs, task))
+        return among;
+    if (auto across = convertAcross(from, needs, task))
+        return across;
+    return spread(from, needs, task);
 }
 
 /// Slices, one per micro-batch, of a value that is computed once per step: the device gets all micro-batches'

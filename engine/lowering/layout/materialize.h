@@ -153,6 +153,13 @@ private:
 
     class Delivery;
 
+    /// What is brought together without anything else: its boxes touch no others.
+    struct Apart {
+        std::vector<Holding> from{};
+        std::vector<Need> needs{};
+    };
+    /// Nothing where all is one. O(different boxes^2 + holdings + needs).
+    static std::vector<Apart> apartOf(const std::vector<Holding> &from, const std::vector<Need> &needs);
     std::vector<Holding> bringFrom(TensorId tensor, std::vector<Holding> pieces,
         const std::vector<Need> &needs, DataType type, std::int32_t block, OperatorId op);
     IndexMask wholeBox(TensorId tensor) const;
@@ -164,6 +171,9 @@ private:
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
     std::vector<Holding> convertMerged(Made &made, const std::vector<Need> &needs, const Task &task);
+    /// By collectives, or a crossing, in which all devices take part alike.
+    std::optional<std::vector<Holding>> convertAtOnce(
+        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertInRounds(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task, Made *raw);
     std::optional<std::vector<Holding>> convertByProducers(

@@ -178,6 +178,39 @@ std::optional<std::vector<std::int32_t>> Materializer::ensureParts(
     return buffers;
 }
 
+std::vector<Materializer::Apart> Materializer::apartOf(
+    const std::vector<Holding> &from, const std::vector<Need> &needs)
+{
+    std::map<IndexMask, std::size_t> group; // by box
+    for (const Holding &h : from)
+        group.try_emplace(h.box, group.size());
+    for (const Need &need : needs)
+        group.try_emplace(need.box, group.size());
+    std::size_t count = group.size();
+    for (auto a = group.begin(); a != group.end(); ++a)
+        for (auto b = group.begin(); b != a; ++b) {
+            const auto common = intersection(a->first, b->first);
+            if (a->second == b->second || !common || volumeOf(*common) == 0)
+                continue;
+            const std::size_t gone = a->second;
+            for (auto &[box, number] : group)
+                number = number == gone ? b->second : number;
+            --count;
+        }
+    if (count < 2)
+        return {};
+    std::map<std::size_t, Apart> found;
+    for (const Holding &h : from)
+        found[group.at(h.box)].from.push_back(h);
+    for (const Need &need : needs)
+        found[group.at(need.box)].needs.push_back(need);
+    std::vector<Apart> apart;
+    for (auto &[number, each] : found)
+        if (!each.from.empty() && !each.needs.empty())
+            apart.push_back(std::move(each));
+    return apart;
+}
+
 /// Every need collects its pieces on its own, as `fetch` and `fetchGeneral` do: a device sends and receives
 /// one at a time, and puts together what it got once all is sent.
 std::optional<double> Materializer::generalSeconds(
