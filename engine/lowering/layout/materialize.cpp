@@ -318,8 +318,6 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
     }
     if (auto together = convertAtOnce(merged, joined, task))
         return *std::move(together);
-    if (auto byProducers = convertByProducers(made, joined, task))
-        return *std::move(byProducers);
     // What an axis cuts unevenly is no grid, and yet one along every other axis.
     std::vector<Holding> result;
     for (const Apart &each : apartOf(merged, joined)) {
@@ -331,6 +329,8 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
                 joined.erase(std::find(joined.begin(), joined.end(), need));
         }
     }
+    if (auto byProducers = result.empty() ? convertByProducers(made, joined, task) : std::nullopt)
+        return *std::move(byProducers);
     const bool alike = std::all_of(merged.begin(), merged.end(),
         [&](const Holding &h) { return h.summands == merged.front().summands; });
     std::vector<const Holding *> sources;

@@ -39,5 +39,20 @@ TEST(UnevenParts, AreReducedOverOtherAxesByCollectives)
         }
 }
 
+/// A tied vocabulary is read in two stages, whose gradients are added up by collectives, too.
+TEST(UnevenParts, OfTwoStagesAreSentAsEvenOnesAre)
+{
+    const auto sends = [](const std::string &vocabulary) {
+        const GraphSnapshot graph =
+            trainingStep("zoo:gpt?layers=4&hidden=8&heads=2&seq=4&batch=16&vocab=" + vocabulary);
+        const ExecutionPlan plan = galleryPlan(graph, "3d:dp=2,tp=2,pp=2,micro-batches=2", 8);
+        const auto report = verify(plan);
+        EXPECT_TRUE(report && report->ok());
+        return countOf(plan, InstructionKind::Send);
+    };
+    EXPECT_GT(sends("28"), 0);
+    EXPECT_EQ(sends("27"), sends("28"));
+}
+
 } // namespace
 } // namespace planloom
