@@ -7,6 +7,8 @@
 #include <QtWidgets/QToolBar>
 #include <QtWidgets/QToolButton>
 
+#include "widgets/common/themed_icon.h"
+
 #include <algorithm>
 
 namespace planloom {
@@ -22,6 +24,9 @@ QToolBar *addBar(QMainWindow *window, const QString &title, const char *name)
     bar->setMovable(false);
     bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     bar->toggleViewAction()->setVisible(false); // it is always there
+    // What doesn't fit is behind this button, which styles draw in black whatever the theme is.
+    if (auto *more = bar->findChild<QToolButton *>(QStringLiteral("qt_toolbar_ext_button")))
+        more->setIcon(themedIcon(QStringLiteral("more")));
     window->addToolBar(bar);
     return bar;
 }

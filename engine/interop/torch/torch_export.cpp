@@ -11,6 +11,7 @@
 #include "engine/interop/torch/program_text.h"
 #include "engine/interop/torch/python_text.h"
 #include "engine/interop/torch/rank_numbers.h"
+#include "engine/interop/torch/starters.h"
 #include "engine/runtime/devices/draw.h"
 #include "engine/runtime/devices/host_values.h"
 #include "engine/runtime/devices/memory_plan.h"
@@ -427,11 +428,19 @@ Result<TorchExport> exportTorch(const ExecutionPlan &plan, const TorchExportOpti
     const std::int64_t world = document["world"];
     made.world = static_cast<std::int32_t>(world);
     const std::int64_t onNode = std::min<std::int64_t>(world, 8);
+    const auto start = [&](TorchStarter starter, std::int32_t perNode) {
+        return commandOf({.starter = starter, .processes = made.world, .perNode = perNode, .steps = 10});
+    };
+    const auto half = std::max(made.world / 2, 1);
     const std::vector<std::pair<std::string, std::string>> words{{"MODEL_NAME", plan.graph->name},
         {"RANK_COUNT", std::to_string(world)}, {"NODE_COUNT", std::to_string((world + onNode - 1) / onNode)},
         {"RANKS_PER_NODE", std::to_string(onNode)}, {"SUMMARY", summaryOf(plan, programs)},
         {"INPUT_NAMES", joinedBy(document["inputs"].get<std::vector<std::string>>())},
-        {"BATCH_SIZE", std::to_string(plan.batch.size)}};
+        {"BATCH_SIZE", std::to_string(plan.batch.size)},
+        {"START_HERE", start(TorchStarter::Torchrun, made.world)},
+        {"START_ON_TWO", start(TorchStarter::Torchrun, half)},
+        {"START_BY_SLURM", start(TorchStarter::Sbatch, static_cast<std::int32_t>(onNode))},
+        {"START_BY_MPI", start(TorchStarter::Mpirun, made.world)}};
     std::string text;
     for (const auto &[path, program] : made.files)
         text += program;
