@@ -316,21 +316,24 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
             for (const IndexMask &each : boxes)
                 joined.push_back({device, each});
     }
-    if (auto together = convertAtOnce(merged, joined, task))
-        return *std::move(together);
-    // What an axis cuts unevenly is no grid, and yet one along every other axis.
+    if (auto within = convertWithin(merged, joined, task))
+        return *std::move(within);
+    if (auto among = convertAmongHolders(merged, joined, task))
+        return *std::move(among);
+    if (auto across = convertAcross(merged, joined, task))
+        return *std::move(across);
+    if (auto everywhere = spread(merged, joined, task))
+        return *std::move(everywhere);
+    // What blocks made for a step is added up on its devices before; for a micro-batch, one block's after
+    // another.
+    const bool ofStep = memoryOf(task.tensor) == MemoryKind::Gradient && !perMicroBatch(task.block);
     std::vector<Holding> result;
-    for (const Apart &each : apartOf(merged, joined)) {
-        Task own = task;
-        own.whole = boundingBox(each.from);
-        if (auto alone = convertAtOnce(each.from, each.needs, own)) {
-            result.insert(result.end(), alone->begin(), alone->end());
-            for (const Need &need : each.needs)
-                joined.erase(std::find(joined.begin(), joined.end(), need));
-        }
-    }
+    if (ofStep)
+        result = convertApart(merged, joined, task);
     if (auto byProducers = result.empty() ? convertByProducers(made, joined, task) : std::nullopt)
         return *std::move(byProducers);
+    if (!ofStep)
+        result = convertApart(merged, joined, task);
     const bool alike = std::all_of(merged.begin(), merged.end(),
         [&](const Holding &h) { return h.summands == merged.front().summands; });
     std::vector<const Holding *> sources;
@@ -346,16 +349,23 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
     return result;
 }
 
-std::optional<std::vector<Holding>> Materializer::convertAtOnce(
-    const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task)
+/// What an axis cuts unevenly is no grid, and yet one along every other axis: boxes that touch no others are
+/// converted by themselves. Takes the needs that are met so out of `needs`.
+std::vector<Holding> Materializer::convertApart(
+    const std::vector<Holding> &from, std::vector<Need> &needs, const Task &task)
 {
-    if (auto within = convertWithin(from, needs, task))
-        return within;
-    if (auto among = convertAmongHolders(from, needs, task))
-        return among;
-    if (auto across = convertAcross(from, needs, task))
-        return across;
-    return spread(from, needs, task);
+    std::vector<Holding> result;
+    for (const Apart &each : apartOf(from, needs)) {
+        Task own = task;
+        own.whole = boundingBox(each.from);
+        const auto alone = convertWithin(each.from, each.needs, own);
+        if (!alone)
+            continue;
+        result.insert(result.end(), alone->begin(), alone->end());
+        for (const Need &need : each.needs)
+            needs.erase(std::find(needs.begin(), needs.end(), need));
+    }
+    return result;
 }
 
 /// Slices, one per micro-batch, of a value that is computed once per step: the device gets all micro-batches'

@@ -171,9 +171,8 @@ private:
     const std::vector<Holding> &merge(Made &made, Task task);
     std::vector<Holding> convert(Made &made, const std::vector<Need> &needs, const Task &task);
     std::vector<Holding> convertMerged(Made &made, const std::vector<Need> &needs, const Task &task);
-    /// By collectives, or a crossing, in which all devices take part alike.
-    std::optional<std::vector<Holding>> convertAtOnce(
-        const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task);
+    std::vector<Holding> convertApart(
+        const std::vector<Holding> &from, std::vector<Need> &needs, const Task &task);
     std::optional<std::vector<Holding>> convertInRounds(
         const std::vector<Holding> &from, const std::vector<Need> &needs, const Task &task, Made *raw);
     std::optional<std::vector<Holding>> convertByProducers(
