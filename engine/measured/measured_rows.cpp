@@ -155,7 +155,9 @@ ErrorSummary summaryOf(std::vector<double> errors)
     for (double &error : errors)
         error = std::abs(error);
     std::sort(errors.begin(), errors.end());
-    return {errors.size(), errors[errors.size() / 2], errors.back()};
+    const std::size_t half = errors.size() / 2;
+    const double median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
+    return {errors.size(), median, errors.back()};
 }
 
 } // namespace planloom

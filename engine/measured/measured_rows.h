@@ -66,7 +66,7 @@ std::vector<std::size_t> nearestRows(
 /// How far predictions are off, whichever way.
 struct ErrorSummary {
     std::size_t count = 0; ///< Of runs with a prediction and a measurement.
-    double median = 0;
+    double median = 0; ///< Of an even number, the mean of the two in the middle.
     double worst = 0;
     friend bool operator==(const ErrorSummary &, const ErrorSummary &) = default;
 };

@@ -6,6 +6,7 @@
 // profile, is said in its place.
 
 #include "engine/measured/measured_file.h"
+#include "engine/measured/measured_rows.h"
 #include "engine/measured/predicted_run.h"
 
 #include <nlohmann/json.hpp>
@@ -119,12 +120,12 @@ void printErrors(const char *what, const json &lines, const char *predicted, con
     std::vector<double> errors;
     for (const json &line : lines)
         if (line["as"].is_null() && !line[predicted].is_null() && !line[measured].is_null())
-            errors.push_back(std::abs(line[predicted].get<double>() / line[measured].get<double>() - 1));
+            errors.push_back(line[predicted].get<double>() / line[measured].get<double>() - 1);
     if (errors.empty())
         return;
-    std::sort(errors.begin(), errors.end());
-    std::printf("%s: off by %.1f%% in the median, %.1f%% at worst, of %zu rows\n", what,
-        100 * errors[errors.size() / 2], 100 * errors.back(), errors.size());
+    const ErrorSummary sum = summaryOf(std::move(errors));
+    std::printf("%s: off by %.1f%% in the median, %.1f%% at worst, of %zu rows\n", what, 100 * sum.median,
+        100 * sum.worst, sum.count);
 }
 
 /// How many of those that ran are called fitting, and of those that failed too large.

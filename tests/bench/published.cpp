@@ -6,6 +6,7 @@
 #include "engine/design/models/opened_model.h"
 #include "engine/gallery/usual_rows.h"
 #include "engine/hardware/cluster.h"
+#include "engine/measured/measured_rows.h"
 
 #include <nlohmann/json.hpp>
 
@@ -245,9 +246,9 @@ int main(int argc, char **argv)
     for (const std::string &name : skipped)
         std::printf("skipped: %s\n", name.c_str());
     if (!errors.empty()) {
-        std::sort(errors.begin(), errors.end());
-        std::printf("off by %.1f%% in the median, %.1f%% at worst, of %zu rows\n",
-            100 * errors[errors.size() / 2], 100 * errors.back(), errors.size());
+        const ErrorSummary sum = summaryOf(std::move(errors));
+        std::printf("off by %.1f%% in the median, %.1f%% at worst, of %zu rows\n", 100 * sum.median,
+            100 * sum.worst, sum.count);
     }
     return 0;
 }

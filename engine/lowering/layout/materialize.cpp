@@ -324,8 +324,8 @@ std::vector<Holding> Materializer::convertMerged(Made &made, const std::vector<N
         return *std::move(across);
     if (auto everywhere = spread(merged, joined, task))
         return *std::move(everywhere);
-    // What blocks made for a step is added up on its devices before; for a micro-batch, one block's after
-    // another.
+    // Gradients of a step are all there when they are added up: one collective takes those of all blocks. In
+    // a micro-batch, what one block made goes on its way while the others still run.
     const bool ofStep = memoryOf(task.tensor) == MemoryKind::Gradient && !perMicroBatch(task.block);
     std::vector<Holding> result;
     if (ofStep)

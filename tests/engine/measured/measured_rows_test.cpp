@@ -47,7 +47,8 @@ TEST(MeasuredRows, AreSummedUpByMedianAndWorst)
 {
     EXPECT_EQ(summaryOf(std::vector<double>{}), ErrorSummary{});
     EXPECT_EQ(summaryOf(std::vector<double>{-0.3, 0.1, 0.2}), (ErrorSummary{3, 0.2, 0.3}));
-    EXPECT_EQ(summaryOf(std::vector<double>{0.1, -0.2}), (ErrorSummary{2, 0.2, 0.2}));
+    EXPECT_EQ(summaryOf(std::vector<double>{-0.5, 0.25, 0.75, 0.125}), (ErrorSummary{4, 0.375, 0.75}));
+    EXPECT_EQ(summaryOf(std::vector<double>{0.25, -0.5}), (ErrorSummary{2, 0.375, 0.5}));
 }
 
 } // namespace
