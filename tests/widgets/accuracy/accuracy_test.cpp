@@ -55,7 +55,7 @@ private Q_SLOTS:
         model.setRows(m_dialog->model().rows());
         QCOMPARE(model.rowCount(), 2);
         QCOMPARE(model.index(1, AccuracyModel::Run).data().toString(), QStringLiteral("b (3 runs)"));
-        QCOMPARE(model.index(1, AccuracyModel::Off).data().toString(), QStringLiteral("25.0% (25.0%)"));
+        QCOMPARE(model.index(1, AccuracyModel::Off).data().toString(), QStringLiteral("17.5% (25.0%)"));
         QCOMPARE(model.index(1, AccuracyModel::PeakOff).data().toString(), QStringLiteral("20.0% (20.0%)"));
         const QModelIndex run = model.indexOf(1);
         QCOMPARE(run.parent(), model.index(1, 0));
